@@ -51,11 +51,11 @@ local function is_full()
 end
 if #KEYS > 2 then is_full() end
 return (function()
-local function decree(key, generation, ballot, value, trusted)
+local function decree(key, set, generation, ballot, value, trusted)
   time_here()
   if forgot then return {'forgot'} end
-  local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state')
-  if here[3] ~= 'member' or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
+  local here = call('HMGET', RECORD, 'incarnation', 'generation', 'state', 'set')
+  if here[3] ~= 'member' or here[4] ~= set or here[2] + 1 ~= tonumber(generation) then return {'other', here[2]} end
   local known = call('HMGET', key, 'incarnation', 'generation', 'promised', 'ballot', 'value')
   if known[1] ~= here[1] then
     forgot = true -- the client makes the handshake again
@@ -74,8 +74,8 @@ local function decree(key, generation, ballot, value, trusted)
   return {'accepted', before, text}
 end
 while a <= #ARGV do
-  replies[#replies + 1] = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7])
-  a = a + 8
+  replies[#replies + 1] = decree(ARGV[a + 3], ARGV[a + 4], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8])
+  a = a + 9
 end
 replies[1] = not forgot and now
 return replies

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::actor::Acting;
-use crate::changer::change_once_more;
+use crate::changer::{change_once_more, newest_list};
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
 use crate::checkers::order::{self, IN_LINE};
@@ -39,12 +39,23 @@ const QUARANTINE: Duration = Duration::from_secs(4);
 const REMEMBERED: Duration = Duration::from_secs(60);
 const QUEUE_LIFE: Duration = Duration::from_secs(120);
 
+/// Whether at least half of the masters lost their records: no client resumes such a set.
+fn is_lost(stage: &Stage) -> bool {
+    let list = newest_list(stage);
+    let kept = list.iter().filter(|number| stage.servers[**number].record("set").is_some()).count();
+    kept * 2 <= list.len()
+}
+
 /// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
 pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
     if plan.latecomer.is_some() {
-        // Where most masters forgot a change that the rest accepted, it is decided after their
-        // quarantine; only then a master that joins by it is found to have forgotten, too.
+        if is_lost(stage) {
+            stage.world.note(|| "the set is lost: nobody gets a lock before `init`".to_owned());
+            stage.world.recorder.with(|history| history.remembered = remembered(plan));
+            return;
+        }
+        // A master that joined and lost its record waits for a quarantine after those that restarted.
         together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
     }
     let began = stage.world.look_at_the_time();

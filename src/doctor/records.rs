@@ -8,7 +8,7 @@ use super::facts::{Facts, FoundRecord, Server, Visitor, twin_of};
 use super::report::Finding;
 use crate::protocol::PROTOCOL;
 use crate::random::SystemRandom;
-use crate::trust::{Change, HelloStep, MasterRecord, MemberState, Membership, Shown};
+use crate::trust::{Change, Decree, HelloStep, MasterRecord, MemberState, Membership, Shown};
 use crate::vote::Refusal;
 
 const ABOUT: &str = "record";
@@ -136,7 +136,7 @@ impl Foretold {
             }
             let HelloStep::Write(change) = &self.step else { return };
             self.shown.record = Some(change.written(self.shown.time));
-            if change.promised.is_some() {
+            if change.decree != Decree::Unchanged {
                 self.shown.decree = change.record.incarnation.clone();
             }
             if change.costs_the_vote() && self.anew.is_none() {

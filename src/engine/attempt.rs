@@ -185,7 +185,7 @@ impl Attempt {
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
-        self.hold_state.granted_under = round.voters().generation;
+        self.hold_state.granted_under = round.voters().view;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
         let sent = round.sent;
         let ttl = self.ask.ttl;

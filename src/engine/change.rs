@@ -81,10 +81,18 @@ impl Promises {
 
 /// [Enough](is_in_each_majority) masters of the list before were seen in this generation.
 struct ListBefore {
-    generation: u64,
+    /// The set, and its generation.
+    of: (Arc<str>, u64),
     since: Moment,
     /// Those, and who they are.
     seen: Vec<(usize, Arc<str>)>,
+}
+
+impl ListBefore {
+    /// Whether these were seen in the generation of this record.
+    fn is_of(&self, newest: &MasterRecord) -> bool {
+        self.of == (newest.set.clone(), newest.generation)
+    }
 }
 
 impl Engine {
@@ -211,7 +219,7 @@ impl Engine {
                 "the new master's quarantine to end"
             };
             tell(what, left);
-            let is_seen = |watch: &ListBefore| watch.generation == newest.generation;
+            let is_seen = |watch: &ListBefore| watch.is_of(&newest);
             if watch.as_ref().is_some_and(is_seen) || newest.earlier.is_empty() {
                 began = self.clock().now();
             }
@@ -342,7 +350,7 @@ impl Engine {
         }
         let now = self.clock().now();
         let all = self.dispatcher.trust().terms().quarantine();
-        if let Some(watch) = watch.as_ref().filter(|watch| watch.generation == newest.generation) {
+        if let Some(watch) = watch.as_ref().filter(|watch| watch.is_of(newest)) {
             return Ok((watch.since + all).since(now));
         }
         let proposal = self.proposal(newest, Ballot::default());
@@ -361,7 +369,8 @@ impl Engine {
             );
             return Err(unfinished(why));
         }
-        *watch = Some(ListBefore { generation: newest.generation, since: self.clock().now(), seen });
+        let of = (newest.set.clone(), newest.generation);
+        *watch = Some(ListBefore { of, since: self.clock().now(), seen });
         Ok(all)
     }
 
@@ -385,13 +394,14 @@ impl Engine {
     fn proposal(&self, newest: &MasterRecord, above: Ballot) -> Proposal {
         let trust = self.dispatcher.trust();
         let ballot = Ballot::new(trust.time(), above, &*trust.random);
-        Proposal { ballot, generation: newest.generation + 1, masters: self.dispatcher.voters().masters }
+        let masters = self.dispatcher.voters().masters;
+        Proposal { set: newest.set.clone(), ballot, generation: newest.generation + 1, masters }
     }
 
     /// Who promises what.
     async fn promises(&self, proposal: Proposal) -> Promises {
-        let mut heard = self.dispatcher.put_to_vote(proposal, "");
         let highest = proposal.ballot;
+        let mut heard = self.dispatcher.put_to_vote(proposal, "");
         let mut promises = Promises {
             by: Vec::new(),
             highest,
@@ -430,7 +440,7 @@ impl Engine {
         let mut highest = Ballot::default();
         for proposals in 1..=PROPOSALS {
             let proposal = self.proposal(newest, highest);
-            let promises = self.promises(proposal).await;
+            let promises = self.promises(proposal.clone()).await;
             let is_overtaken = promises.highest > proposal.ballot;
             highest = promises.highest;
             if promises.by.len() * 2 <= all {
@@ -465,6 +475,9 @@ impl Engine {
                     next.clone()
                 }
             };
+            if self.is_over(newest) {
+                return Ok(Duration::ZERO);
+            }
             let since = trust.time();
             let mut heard = self.dispatcher.put_to_vote(proposal, &next.to_string());
             let mut accepted = 0;
@@ -514,10 +527,11 @@ impl Engine {
         Err(Error::NotChanged { why: why.into() })
     }
 
-    /// Whether somebody else had the generation after this one decided.
+    /// Whether somebody else had the generation after this one decided, or began another set.
     fn is_over(&self, newest: &MasterRecord) -> bool {
         let membership = self.dispatcher.trust().membership();
-        membership.newest().is_some_and(|now| now.generation > newest.generation)
+        let is_later = |now: &MasterRecord| now.set != newest.set || now.generation > newest.generation;
+        membership.newest().is_some_and(is_later)
     }
 
     /// Whether [enough](is_in_each_majority) masters of the list before are still who they were

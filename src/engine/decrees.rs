@@ -19,7 +19,7 @@ pub(super) enum Said {
     Accepted,
     /// It had promised a later ballot.
     Later(Ballot),
-    /// It is in another generation, or its record is another one than this connection knows, or it
+    /// It is in another set or generation, or its record is another one than this connection knows, or it
     /// forgot what it promised.
     Other(Arc<str>),
     /// It did not answer.
@@ -31,13 +31,18 @@ impl Dispatcher {
     /// come as they come in; the channel ends with the last.
     pub(super) fn put_to_vote(
         &self,
-        Proposal { ballot, generation, masters }: Proposal,
+        Proposal { set, ballot, generation, masters }: Proposal,
         value: &str,
     ) -> mpsc::UnboundedReceiver<(usize, Said)> {
         let key = &self.trust().terms().decree;
-        let words = Words::new(0).with("decree").with(0).with(5);
-        let words =
-            words.with(key).with(generation).with(ballot).with(value).with(self.trust().trusted().low);
+        let words = Words::new(0).with("decree").with(0).with(6);
+        let words = words
+            .with(key)
+            .with(set)
+            .with(generation)
+            .with(ballot)
+            .with(value)
+            .with(self.trust().trusted().low);
         let (tell, heard) = mpsc::unbounded_channel();
         let kind = CallKind::Vote { timeout: self.timeout() };
         self.send(&DECREE, words, kind, Arc::new(Answers(tell)), masters);
@@ -51,13 +56,15 @@ impl Dispatcher {
             trust.evidence_wanted.notified().await;
             let proposal = trust.membership().take_proposal(trust.time(), &*trust.random);
             let Some(proposal) = proposal else { continue };
+            let ballot = proposal.ballot;
+            let is_for_none = proposal.masters.is_empty();
             let mut heard = self.put_to_vote(proposal, "");
-            if proposal.masters.is_empty() {
+            if is_for_none {
                 trust.note_evidence(Membership::note_that_none_is_asked);
             }
             while let Some((index, said)) = heard.recv().await {
                 trust.note_evidence(|membership| match said {
-                    Said::Promised(accepted) => membership.note_promise(index, proposal.ballot, accepted),
+                    Said::Promised(accepted) => membership.note_promise(index, ballot, accepted),
                     Said::Later(ballot) => membership.note_higher(ballot),
                     Said::Accepted | Said::Other(_) | Said::Nothing(_) => {}
                 });
@@ -94,7 +101,7 @@ fn read(answer: Result<Value, Failure>) -> Said {
             Said::Promised(ballot(1).zip(text(2)).map(|(ballot, value)| Accepted { ballot, value }))
         }
         Some("promised") => ballot(1).map_or_else(|| Said::Nothing("it says no ballot".into()), Said::Later),
-        Some("other") => Said::Other("its set is in another generation by now".into()),
+        Some("other") => Said::Other("it is in another set or generation by now".into()),
         Some("quarantined") => Said::Nothing("it is in quarantine".into()),
         Some("forgot") => Said::Other("it does not know what it promised".into()),
         _ => Said::Nothing("a reply of an unknown form".into()),

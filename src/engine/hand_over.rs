@@ -115,7 +115,7 @@ impl Engine {
                 return Err(loss);
             }
             let voters = self.dispatcher.voters();
-            if hold_state.granted_under == voters.generation || extends == MOVES {
+            if hold_state.granted_under == voters.view || extends == MOVES {
                 return Ok((hold_state, voters));
             }
             extends += 1;
@@ -205,7 +205,7 @@ impl Engine {
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
-        hold_state.granted_under = round.voters().generation;
+        hold_state.granted_under = round.voters().view;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
         drop(hold_state);

@@ -5,18 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::futures::Notified;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::decrees::Said;
 use super::dispatch::CONNECTING;
 use super::engine::Engine;
 use super::quorum::quorum;
 use crate::error::Error;
+use crate::master_set::MasterSet;
 use crate::set::Init;
 use crate::text::digest;
-use crate::trust::{Ballot, Beginning, Proposal, Standing, Trust};
+use crate::trust::{Ballot, Beginning, Membership, Proposal, Standing, Trust};
 
 /// How often to look where no handshake says anything.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
+
+/// How often to have all masters show their records while a set begins: more often than what they
+/// show is forgotten.
+const READ_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why there is no set to change, or to go on with.
 pub(super) const NO_RECORDS: &str = "no master has a record of a set: `quorate init` begins one";
@@ -32,8 +38,8 @@ impl Engine {
                 None => None,
                 Some(fingerprint) => Some(engine.never_used(fingerprint).await?),
             };
-            trust.membership().begin(Some(Beginning { never_used }));
             let all = engine.dispatcher.voters().len();
+            trust.membership().begin(Some(Beginning::new(never_used, &*trust.random)));
             let all_are_members = |trust: &Trust| (trust.members() == trust.voters().len()).then_some(());
             match engine.until(all, all_are_members).await {
                 // It was complete before: one that is away comes back to it.
@@ -96,7 +102,13 @@ impl Engine {
     ) -> Result<T, Error> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
+        let mut read_again = began + READ_AGAIN;
+        let mut _answers = None;
         loop {
+            if self.clock().now() >= read_again {
+                _answers = Some(self.read_again());
+                read_again = self.clock().now() + READ_AGAIN;
+            }
             let seen = trust.record_seen.notified();
             if let Some(found) = what(trust) {
                 return Ok(found);
@@ -117,6 +129,15 @@ impl Engine {
         }
     }
 
+    /// Has the handshakes with all masters made again: what they showed counts for a moment only.
+    fn read_again(&self) -> UnboundedReceiver<(usize, Said)> {
+        let trust = self.dispatcher.trust();
+        trust.end_views();
+        trust.note_evidence(Membership::note_that_none_is_asked);
+        let masters = trust.membership().listed().or(self.dispatcher.voters().masters);
+        self.dispatcher.put_to_vote(no_proposal(masters), "")
+    }
+
     /// What keeps the masters from being a set.
     pub(super) async fn in_the_way(&self) -> String {
         let voters = self.dispatcher.voters();
@@ -135,7 +156,7 @@ impl Engine {
         if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
             return why.to_string();
         }
-        let asks = Proposal { ballot: Ballot::default(), generation: 0, masters: index.into() };
+        let asks = no_proposal(index.into());
         match self.dispatcher.put_to_vote(asks, "").recv().await {
             Some((_, Said::Nothing(why))) => why.to_string(),
             _ => "it does not say why".to_owned(),
@@ -152,6 +173,11 @@ impl Engine {
             () = tokio::time::sleep(LOOK) => {}
         }
     }
+}
+
+/// Asks masters for nothing but an answer.
+fn no_proposal(masters: MasterSet) -> Proposal {
+    Proposal { set: "".into(), ballot: Ballot::default(), generation: 0, masters }
 }
 
 /// Whether a quorum of the set is connected.

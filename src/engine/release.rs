@@ -132,7 +132,7 @@ impl Engine {
         round.until_all().await; // to know who has the lock takes more votes
         // Where the set has changed since, not all of those that were asked had it, or may answer;
         // one that joined may have given it to somebody who asked for it in vain.
-        let has_moved = self.dispatcher.voters().generation != granted_under;
+        let has_moved = self.dispatcher.voters().view != granted_under;
         let released = round.granted();
         let is_nowhere = released.or(round.masters_with(Outcome::is_definite_no));
         let is_free = !released.is_empty() && !verdict::is_held(&round.votes());

@@ -361,7 +361,7 @@ impl ReplySink for Tally {
     fn is_wanted(&self, index: usize) -> bool {
         let is_given_up =
             self.cancelled.load(Ordering::Relaxed) || self.epoch.as_ref().is_some_and(Epoch::is_over);
-        !is_given_up && self.context.trust.votes_under(index, self.voters.generation)
+        !is_given_up && self.context.trust.votes_under(index, self.voters.view)
     }
 
     fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {

@@ -57,8 +57,10 @@ pub(crate) struct Promised {
 }
 
 /// Whom to ask for which promise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Proposal {
+    /// The masters' set.
+    pub(crate) set: Arc<str>,
     pub(crate) ballot: Ballot,
     /// The generation that it is about: the next one.
     pub(crate) generation: u64,
@@ -107,19 +109,16 @@ impl Evidence {
         self.is_outdated |= !self.promises.contains_key(&index);
     }
 
-    /// Begins anew: asks these masters, of a set in the generation before this one.
-    pub(super) fn ask(
-        &mut self,
-        masters: MasterSet,
-        generation: u64,
-        began: u64,
-        time: u64,
-        random: &dyn Random,
-    ) -> Proposal {
-        let proposal = Proposal { ballot: Ballot::new(time, self.highest, random), generation, masters };
+    /// A ballot above all that a master named.
+    pub(super) fn next_ballot(&self, time: u64, random: &dyn Random) -> Ballot {
+        Ballot::new(time, self.highest, random)
+    }
+
+    /// Begins anew, with this proposal.
+    pub(super) fn ask(&mut self, proposal: Proposal, began: u64) -> Proposal {
         *self = Self {
             highest: proposal.ballot,
-            asked: Some(proposal),
+            asked: Some(proposal.clone()),
             began,
             wanted: self.wanted,
             asked_at: self.wanted,
@@ -130,7 +129,7 @@ impl Evidence {
 
     /// A master promised that ballot, and had accepted this before.
     pub(super) fn note(&mut self, index: usize, ballot: Ballot, accepted: Option<Accepted>) {
-        if self.asked.is_some_and(|asked| asked.ballot == ballot) {
+        if self.asked.as_ref().is_some_and(|asked| asked.ballot == ballot) {
             self.promises.insert(index, accepted);
         }
     }
@@ -144,7 +143,7 @@ impl Evidence {
     /// The masters that promised since a master was seen to have forgotten, as the `since`th time,
     /// about this generation; `None` where they were not asked since.
     pub(super) fn of(&self, generation: u64, since: u64) -> Option<MasterSet> {
-        let asked = self.asked?;
+        let asked = self.asked.as_ref()?;
         let is_it = asked.generation == generation && self.began >= since;
         is_it.then(|| self.promises.keys().copied().collect())
     }
@@ -154,7 +153,7 @@ impl Evidence {
         let accepted = self.promises.iter().filter(|(index, _)| from.has(**index));
         let accepted = accepted.filter_map(|(_, accepted)| accepted.clone()).max();
         let (ballot, generation) =
-            self.asked.map_or((None, 0), |asked| (Some(asked.ballot), asked.generation));
+            self.asked.as_ref().map_or((None, 0), |asked| (Some(asked.ballot), asked.generation));
         Promised { generation, ballot, accepted }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::decree::Promised;
 use super::knowledge::{TimePrecision, Trust};
-use super::membership::{Change, HelloStep, Shown};
+use super::membership::{Change, Decree, HelloStep, Shown};
 use super::record::MasterRecord;
 use super::standing::Standing;
 use crate::clock::{Moment, TrustedTime};
@@ -115,7 +115,7 @@ impl Handshake {
     }
 
     fn write(&self, change: &Change, trusted: TrustedTime, is_new: bool) -> Hello {
-        let Change { found, quarantine, least, record, promised } = change;
+        let Change { found, quarantine, least, record, decree } = change;
         let TrustedTime { low, width } = trusted;
         let quarantine = quarantine.map(|time| if time.is_zero() { time } else { time + width });
         let words = Words::new(0)
@@ -127,14 +127,16 @@ impl Handshake {
             .with(quarantine.map_or(String::new(), |time| time.as_micros().to_string()))
             .with(least)
             .with(&self.trust.terms.decree);
-        let words = match promised {
-            Some(Promised { generation, ballot, accepted }) => words
+        let empty = |words, count| (0..count).fold(words, |words: Words, _| words.with(""));
+        let words = match decree {
+            Decree::New(Promised { generation, ballot, accepted }) => words
                 .with(&record.incarnation)
                 .with(generation)
                 .with(ballot.map_or(String::new(), |ballot| ballot.to_string()))
                 .with(accepted.as_ref().map_or(String::new(), |accepted| accepted.ballot.to_string()))
                 .with(accepted.as_ref().map_or("", |accepted| &accepted.value)),
-            None => (0..5).fold(words, |words, _| words.with("")),
+            Decree::Kept => empty(words.with(&record.incarnation), 4),
+            Decree::Unchanged => empty(words, 5),
         };
         let words = record.fields().fold(words, |words, (field, value)| words.with(field).with(value));
         self.ask(&RECORD, words, is_new)
@@ -198,15 +200,18 @@ impl Handshake {
         let step = membership.next(self.index, shown, hello.is_new, &*trust.random);
         trust.note_other_list(&membership);
         let news = membership.news;
+        let view = record.as_ref().map(|record| membership.view_of(record));
         drop(membership);
         trust.follow();
         trust.record_seen.notify_waiters();
         trust.evidence_wanted.notify_one();
         match (step, record) {
-            (HelloStep::Vote, Some(record)) => HelloOutcome::Known(self.session(&record, time)),
+            (HelloStep::Vote, Some(record)) => {
+                HelloOutcome::Known(self.session(&record, view.unwrap_or_default(), time))
+            }
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
             (HelloStep::Write(_), _) if !hello.is_new && trusted.is_none() => {
-                let why = "it may have lost its state, and too few masters answer to tell the time by which \
+                let why = "its record has to be written, and too few masters answer to tell the time by which \
                            its quarantine would end";
                 HelloOutcome::Again(Failure::refused(Refusal::Quarantined, why))
             }
@@ -229,14 +234,14 @@ impl Handshake {
     }
 
     /// A connection begins to a master that has this record, and showed this time (us).
-    fn session(&self, record: &MasterRecord, time: u64) -> SessionHeader {
+    fn session(&self, record: &MasterRecord, view: u64, time: u64) -> SessionHeader {
         let trust = &self.trust;
         let left = Duration::from_micros(record.quarantine.saturating_sub(time));
         let until = trust.clock.now() + left;
         trust.standings()[self.index] =
             if left.is_zero() { Standing::Trusted } else { Standing::Quarantined { until, left } };
         trust.note_denial(self.index, None);
-        trust.begin_session(self.index, record.generation);
+        trust.begin_session(self.index, view);
         let terms = &trust.terms;
         let words = Words::new(0).with(&terms.record).with(&record.stamp).with(record.quarantine);
         let words = words.with(terms.kept_free().as_millis());
@@ -256,7 +261,7 @@ impl Handshake {
     /// Whether the set is in a newer generation than when this was made last, or the master has
     /// left it: it is to be made again, before anything else is sent.
     pub fn is_outdated(&self) -> bool {
-        !self.trust.votes_under(self.index, self.trust.generation())
+        !self.trust.votes_under(self.index, self.trust.view())
     }
 
     /// Whether the master has left the set, so that no connection to it is of use.
@@ -391,7 +396,7 @@ mod tests {
         };
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms, clock.clone(), Arc::new(SystemRandom));
-        let how = Beginning { never_used: None };
+        let how = Beginning { id: "id".into(), never_used: None };
         trust.membership().begin(Some(how));
         let handshake = Handshake::new(trust, 0);
         for (waited, script) in [(Duration::ZERO, &RECORD), (OLDEST_ANSWER * 2, &HELLO)] {

@@ -36,6 +36,9 @@ pub(crate) enum TimePrecision {
 /// The session of a master that did not shake hands yet.
 const NO_SESSION: u64 = u64::MAX;
 
+/// A view that is none any more.
+const OLD_VIEW: u64 = u64::MAX - 1;
+
 /// Which masters may vote, and what time it is, as far as one client knows.
 #[derive(Debug)]
 pub(crate) struct Trust {
@@ -49,10 +52,10 @@ pub(crate) struct Trust {
     membership: Mutex<Membership>,
     /// The masters whose votes count.
     voters: Mutex<Arc<Voters>>,
-    /// The generation of the record that each master showed in its last handshake.
+    /// The view of the record that each master showed in its last handshake.
     sessions: Box<[AtomicU64]>,
-    /// Their generation.
-    generation: AtomicU64,
+    /// Their view.
+    view: AtomicU64,
     /// Told when the voters are others.
     follower: OnceLock<Follower>,
     /// Whether the membership knows of another list: every acquire asks.
@@ -82,7 +85,7 @@ impl Trust {
             denying: Mutex::default(),
             voters: Mutex::new(Arc::new(Voters::given(&names))),
             sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
-            generation: AtomicU64::new(0),
+            view: AtomicU64::new(0),
             follower: OnceLock::new(),
             evidence_wanted: Notify::new(),
             membership: Mutex::new(Membership::new(names, terms.clone())),
@@ -229,9 +232,9 @@ impl Trust {
         self.voters.lock().clone()
     }
 
-    /// Which generation of the set this client asks under.
-    pub(super) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Relaxed)
+    /// Under which view of the set this client asks.
+    pub(super) fn view(&self) -> u64 {
+        self.view.load(Ordering::Relaxed)
     }
 
     /// From now on the votes count of those that are members by the newest generation known.
@@ -245,7 +248,7 @@ impl Trust {
             }
             *known = voters.clone();
             self.clocks().voters = voters.masters;
-            self.generation.store(voters.generation, Ordering::Relaxed);
+            self.view.store(voters.view, Ordering::Relaxed);
             voters
         };
         if let Some(follower) = self.follower.get() {
@@ -258,20 +261,28 @@ impl Trust {
         let _ = self.follower.set(Follower(Box::new(follower))); // called once
     }
 
-    /// A master showed a record of this generation, and votes by it from now on.
-    pub(super) fn begin_session(&self, index: usize, generation: u64) {
-        self.sessions[index].store(generation, Ordering::Relaxed);
+    /// A master showed a record of this view, and votes by it from now on.
+    pub(super) fn begin_session(&self, index: usize, view: u64) {
+        self.sessions[index].store(view, Ordering::Relaxed);
     }
 
-    /// A master has no vote, and no generation that it would vote under.
+    /// A master has no vote, and no view that it would vote under.
     pub(super) fn end_session(&self, index: usize) {
         self.sessions[index].store(NO_SESSION, Ordering::Relaxed);
     }
 
-    /// Whether a vote of this master is one of this generation, as far as its last handshake says.
-    pub(crate) fn votes_under(&self, index: usize, generation: u64) -> bool {
+    /// Has each connection make its handshake again before its next call.
+    pub(crate) fn end_views(&self) {
+        for session in &self.sessions {
+            let end = |its| (its != NO_SESSION).then_some(OLD_VIEW);
+            let _ = session.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
+        }
+    }
+
+    /// Whether a vote of this master is one of this view, as far as its last handshake says.
+    pub(crate) fn votes_under(&self, index: usize, view: u64) -> bool {
         let its = self.sessions[index].load(Ordering::Relaxed);
-        its == generation || its == NO_SESSION
+        its == view || its == NO_SESSION
     }
 
     pub(super) fn note_other_list(&self, membership: &Membership) {

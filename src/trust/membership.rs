@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::decree::{Accepted, Ballot, Evidence, Promised, Proposal};
-use super::record::{MasterRecord, MemberState, Members, SetTerms, name_of_set};
+use super::record::{MasterRecord, MemberState, Members, SetTerms};
 use super::terms::{CLOCK_RANGE, Terms};
 use super::voters::Voters;
 use crate::master_set::MasterSet;
@@ -33,9 +33,17 @@ pub(crate) struct Shown {
 /// How a set begins, where it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Beginning {
+    /// The set's id, unless another one begins with the same list.
+    pub(crate) id: Arc<str>,
     /// The processes that no client ever used, by the word of a person. Each is taken out when it
     /// has a record.
     pub(crate) never_used: Option<Vec<Arc<str>>>,
+}
+
+impl Beginning {
+    pub(crate) fn new(never_used: Option<Vec<Arc<str>>>, random: &dyn Random) -> Self {
+        Self { id: fresh(random), never_used }
+    }
 }
 
 /// What to do about a master.
@@ -69,8 +77,18 @@ pub(crate) struct Change {
     /// The least end (us) of that.
     pub(crate) least: u64,
     pub(crate) record: MasterRecord,
-    /// What it promised about the next generation from now on; `None` leaves that as it is.
-    pub(crate) promised: Option<Promised>,
+    pub(crate) decree: Decree,
+}
+
+/// What to write of the master's promises about the next generation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decree {
+    /// Nothing.
+    Unchanged,
+    /// They stay, and the record's incarnation knows them.
+    Kept,
+    /// The record's incarnation knows these, and no others.
+    New(Promised),
 }
 
 /// What one client knows of the records of its masters.
@@ -84,10 +102,14 @@ pub(crate) struct Membership {
     /// Whether it goes along when the members change.
     follows: bool,
     begins: Option<Beginning>,
-    /// Whether masters that forgot their set go on without those that are not there.
+    /// Whether masters that lost state rejoin without those that do not answer.
     recovers: bool,
     /// The record of a master of the set in the newest generation that any showed.
     newest: Option<MasterRecord>,
+    /// How often this client left a set, for one that began with the same masters.
+    sets_left: u64,
+    /// The set that it joined for its newest list, which was not its own list.
+    joined: Option<Arc<str>>,
     /// Which member of that each master is.
     places: Vec<Option<u32>>,
     /// The master that is to become a candidate of the set.
@@ -98,10 +120,10 @@ pub(crate) struct Membership {
     /// What each master showed last.
     shown: Vec<Option<Shown>>,
     seen: Vec<SeenIncarnations>,
-    /// The masters that have forgotten something and have no place again yet.
-    forgot: Vec<Option<Forgetting>>,
-    /// How often one was seen to have forgotten something.
-    forgettings: u64,
+    /// The masters that lost state and have no place again yet.
+    losses: Vec<Option<StateLoss>>,
+    /// How often one was seen to have lost state.
+    loss_count: u64,
     /// How often that was when each master showed something last.
     shown_after: Vec<u64>,
     evidence: Evidence,
@@ -119,12 +141,12 @@ struct Misfit {
     why: Arc<str>,
 }
 
-/// A master was seen to have forgotten something.
+/// A master was seen to have lost state: its process, or a part of its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Forgetting {
+struct StateLoss {
     /// Its process, and the stamp of its record.
     what: (Arc<str>, Option<Arc<str>>),
-    /// As the how many-th time that any was.
+    /// The sequence number of this loss, counted over all masters.
     number: u64,
 }
 
@@ -214,13 +236,15 @@ impl Membership {
             begins: None,
             recovers: false,
             newest: None,
+            sets_left: 0,
+            joined: None,
             places: vec![None; count],
             joining: None,
             decision: None,
             shown: vec![None; count],
             seen: vec![SeenIncarnations::default(); count],
-            forgot: vec![None; count],
-            forgettings: 0,
+            losses: vec![None; count],
+            loss_count: 0,
             shown_after: vec![0; count],
             evidence: Evidence::default(),
             news: 0,
@@ -233,7 +257,7 @@ impl Membership {
         self.begins = how;
     }
 
-    /// From now on masters that forgot their set go on without those that are not there; or not any
+    /// From now on masters that lost state rejoin without those that do not answer; or not any
     /// more.
     pub(crate) fn recover(&mut self, recovers: bool) {
         self.recovers = recovers;
@@ -242,6 +266,11 @@ impl Membership {
     /// Whether each master of the list showed whether it has a record.
     pub(crate) fn heard_all(&self) -> bool {
         self.listed_shown().all(|shown| shown.is_some())
+    }
+
+    /// The masters of this client's list.
+    pub(crate) fn listed(&self) -> MasterSet {
+        MasterSet::first(self.listed)
     }
 
     /// Why this client's list is not that of a set, if it is not. A master that voted before, and
@@ -305,7 +334,12 @@ impl Membership {
         let is_voter = |index: &usize| self.places[*index].is_some();
         let masters: MasterSet = (0..self.names.len()).filter(is_voter).collect();
         let names = masters.iter().map(|index| self.names[index].clone()).collect();
-        Voters { generation: newest.generation, masters, names }
+        Voters { view: self.view_of(newest), masters, names }
+    }
+
+    /// Names a generation of the set of this record, as long as this client is of that set.
+    pub(crate) fn view_of(&self, record: &MasterRecord) -> u64 {
+        self.sets_left << 48 | record.generation
     }
 
     /// What names this client's set, for ever; of one that has no name, its masters.
@@ -366,7 +400,7 @@ impl Membership {
     }
 
     /// The generation after that of this record was decided to be this, after this time (us). A
-    /// master has to be told soon: where most masters forgot it since, they may accept another one
+    /// master has to be told soon: if most masters lose state, they may accept another one
     /// a quarantine later.
     pub(crate) fn decided(&mut self, record: &MasterRecord, next: Members, since: u64) {
         let is_newest =
@@ -387,7 +421,7 @@ impl Membership {
         let is_told = |its: &MasterRecord| {
             (&its.set, its.generation) == (&newest.set, newest.generation)
                 && its.members == newest.members
-                && (its.state != MemberState::Candidate || its.is_incomplete())
+                && its.state != MemberState::Candidate
         };
         if self.records().any(|(_, its)| is_told(its)) {
             self.decision = None;
@@ -410,7 +444,7 @@ impl Membership {
     /// again and again: it is there at this time (us).
     pub(crate) fn joining(&self, time: u64) -> Option<&MasterRecord> {
         let shown = self.shown[self.joining?].as_ref()?;
-        let is_there = shown.time.saturating_add(RECENT) >= time;
+        let is_there = shown.time.saturating_add(MAX_AGE) >= time;
         let record = shown.record.as_ref().filter(|its| is_there && its.state == MemberState::Candidate);
         record.filter(|its| self.newest_of(its).is_some())
     }
@@ -429,23 +463,25 @@ impl Membership {
         self.places.push(None);
         self.shown.push(None);
         self.seen.push(SeenIncarnations::default());
-        self.forgot.push(None);
+        self.losses.push(None);
         self.shown_after.push(0);
         self.misfits.push(None);
         Some(index)
     }
 
-    /// Whom to have promise what, where a master that forgot waits for that.
+    /// Which masters are to promise what, if a master that lost state waits for that.
     pub(crate) fn take_proposal(&mut self, time: u64, random: &dyn Random) -> Option<Proposal> {
         let newest = self.newest.as_ref().filter(|_| self.evidence.is_wanted)?;
+        let set = newest.set.clone();
         let generation = newest.generation + 1;
-        let remembers = |index: &usize| self.places[*index].is_some() && self.forgot[*index].is_none();
-        let masters: MasterSet = (0..self.names.len()).filter(remembers).collect();
-        Some(self.evidence.ask(masters, generation, self.forgettings, time, random))
+        let keeps_state = |index: &usize| self.places[*index].is_some() && self.losses[*index].is_none();
+        let masters: MasterSet = (0..self.names.len()).filter(keeps_state).collect();
+        let ballot = self.evidence.next_ballot(time, random);
+        Some(self.evidence.ask(Proposal { set, ballot, generation, masters }, self.loss_count))
     }
 
     /// For who only looks: takes it that all masters that showed a record promise what one that
-    /// forgot waits for. False where none waits.
+    /// lost state waits for. False if none waits.
     pub(crate) fn is_promised_by_all(&mut self, random: &dyn Random) -> bool {
         let Some(proposal) = self.take_proposal(0, random) else { return false };
         let has_record = |index: &usize| self.record_of(*index).is_some();
@@ -532,12 +568,64 @@ impl Membership {
                 !is_left || is_most && self.members_of(&newest.set, index) * 2 <= newest.members.len()
             }
         };
-        // A candidate may be of a set that never begins. One that forgot what it was has its
-        // generation from whoever knew that it was decided.
-        let is_ours = || self.newest.as_ref().is_none_or(|newest| newest.set == record.set);
-        let has_begun = || record.is_incomplete() && record.generation > 0 && is_ours();
-        let is_decided = record.state != MemberState::Candidate || has_begun();
-        is_newer && is_decided && self.follows_to(record) && self.fits(record)
+        let is_other = self.newest.as_ref().is_some_and(|newest| newest.set != record.set);
+        let counts = if is_other {
+            record.state == MemberState::Member
+        } else {
+            record.state != MemberState::Candidate // one may be of a set that never begins
+        };
+        let follows = self.follows_to(record) || is_other && self.follows_to_set(record);
+        is_newer && counts && follows && self.fits(record)
+    }
+
+    /// Whether a set began with the newest list of this client's set, to which it went along.
+    fn follows_to_set(&self, record: &MasterRecord) -> bool {
+        let Some(newest) = self.newest.as_ref().filter(|_| self.follows) else { return false };
+        let is_its = |its: &Members| {
+            its.len() == newest.members.len()
+                && its.iter().all(|(_, name)| newest.members.id_of(name).is_some())
+        };
+        record.generations().any(is_its) && self.has_room_for(record)
+    }
+
+    /// Leaves its set. Its leases of that are over: no master votes in another one within a
+    /// quarantine after its last vote in that.
+    fn leave_set(&mut self) {
+        self.sets_left += 1;
+        self.newest = None;
+        self.joined = None;
+        self.places.fill(None);
+        self.seen.fill(SeenIncarnations::default());
+        self.losses.fill(None);
+        self.evidence = Evidence::default();
+        self.decision = None;
+    }
+
+    /// Goes along to the generation of this record.
+    fn go_along(&mut self, record: &MasterRecord) {
+        if self.newest.as_ref().is_some_and(|newest| newest.set != record.set) {
+            let is_by_list = self.follows_to(record);
+            self.leave_set();
+            self.joined = (!is_by_list).then(|| record.set.clone());
+        }
+        self.newest = Some(record.clone());
+        self.locate();
+        self.forget_misfits(); // what did not fit before may be this
+    }
+
+    /// Leaves a set that no master is of any more, if this client may begin another one: all
+    /// answered a moment ago.
+    fn leave_what_nobody_shows(&mut self, time: u64) {
+        let Some(newest) = self.newest.as_ref().filter(|_| self.begins.is_some()) else { return };
+        let is_asked = |index: &usize| *index < self.listed || self.places[*index].is_some();
+        let shows = |its: &MasterRecord| its.set == newest.set && its.state != MemberState::Candidate;
+        let has_left = |index: usize| {
+            let shown = self.shown[index].as_ref().filter(|shown| shown.time.abs_diff(time) < MAX_AGE);
+            shown.is_some_and(|shown| !shown.record.as_ref().is_some_and(shows))
+        };
+        if (0..self.shown.len()).filter(is_asked).all(has_left) {
+            self.leave_set();
+        }
     }
 
     /// Whether the client goes along to this generation from the one that its list is of.
@@ -553,11 +641,12 @@ impl Membership {
         self.names.len() + record.members.iter().filter(is_new).count() <= MasterSet::INDICES
     }
 
-    /// Whether the client went along with changes of this set that its record does not tell of any
-    /// more.
+    /// Whether the client went along to this set, or with changes of it that its record does not
+    /// tell of any more.
     fn went_along(&self, record: &MasterRecord) -> bool {
         let is_cut = record.generation > record.earlier.len() as u64;
-        self.follows && is_cut && self.newest_of(record).is_some()
+        let is_joined = self.joined.as_ref() == Some(&record.set);
+        self.follows && (is_cut || is_joined) && self.newest_of(record).is_some()
     }
 
     /// Whether this client has the terms of the set.
@@ -602,41 +691,43 @@ impl Membership {
         self.places = places;
     }
 
-    /// Notes which masters have forgotten something, by what they showed and what is known by now.
-    fn note_forgetting(&mut self) {
+    /// Notes which masters have lost state, by what they showed and what is known by now.
+    fn note_losses(&mut self) {
         for index in 0..self.shown.len() {
             let Some(shown) = &self.shown[index] else { continue };
-            if !self.has_forgotten(index, shown) {
-                self.forgot[index] = None;
+            if !self.has_lost_state(index, shown) {
+                self.losses[index] = None;
                 continue;
             }
             let what = (shown.run_id.clone(), shown.stamp());
-            if self.forgot[index].as_ref().is_none_or(|before| before.what != what) {
-                self.forgettings += 1;
-                self.forgot[index] = Some(Forgetting { what, number: self.forgettings });
+            if self.losses[index].as_ref().is_none_or(|before| before.what != what) {
+                self.loss_count += 1;
+                self.losses[index] = Some(StateLoss { what, number: self.loss_count });
             }
         }
     }
 
-    /// Whether a master may have forgotten what it granted and promised, and has no place again.
-    fn has_forgotten(&self, index: usize, shown: &Shown) -> bool {
-        match &shown.record {
-            None => true,
-            // One that was to begin the set, when others have begun it, promised nothing since. One
-            // of another set is none of this any more.
-            Some(record) if record.state == MemberState::Candidate => {
-                let is_begun =
-                    |newest: &MasterRecord| newest.set != record.set || record.members.has(record.member);
-                self.lost_something(index, shown, record)
-                    || self.newest.as_ref().is_some_and(is_begun)
+    /// Whether a master may have lost what it granted and promised, and has no place again.
+    fn has_lost_state(&self, index: usize, shown: &Shown) -> bool {
+        let Some(record) = &shown.record else { return true };
+        match record.state {
+            // A candidate promises nothing. One that is to join has no place to lose.
+            MemberState::Candidate => {
+                let is_voter = |newest: &MasterRecord| {
+                    let is_member = newest.members.has(record.member);
+                    newest.set != record.set || record.is_incomplete() || is_member
+                };
+                self.lost_state(index, shown, record)
+                    || self.newest.as_ref().is_some_and(is_voter)
                     || self.is_other_candidate(index, record)
             }
-            Some(record) => self.lost_something(index, shown, record),
+            MemberState::Member => self.lost_state(index, shown, record),
+            MemberState::Removed => false,
         }
     }
 
     /// Whether a candidate is a member of its set by now, by its name, but not as the one that it
-    /// was prepared to be: it had forgotten, and was prepared again, before it was decided.
+    /// was prepared to be: it lost state, and was prepared again, before it was decided.
     fn is_other_candidate(&self, index: usize, record: &MasterRecord) -> bool {
         let Some(newest) = self.newest_of(record).filter(|_| record.state == MemberState::Candidate) else {
             return false;
@@ -647,7 +738,7 @@ impl Membership {
     }
 
     /// Whether what the master has may be less than what it had.
-    fn lost_something(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
+    fn lost_state(&self, index: usize, shown: &Shown, record: &MasterRecord) -> bool {
         record.run_id != shown.run_id
             || shown.has_copied(record)
             || shown.lost_decree(record)
@@ -677,26 +768,18 @@ impl Membership {
         let last = self.shown[index].replace(shown.clone());
         self.note_decision(shown.time);
         if let Some(record) = shown.record.as_ref().filter(|record| self.is_news(index, record)) {
-            self.newest = Some(record.clone());
-            self.forget_misfits(); // what did not fit before may be this
+            self.go_along(record);
         }
-        self.note_forgetting();
-        self.shown_after[index] = self.forgettings;
-        let case = MasterCase { membership: self, index, shown: &shown, is_new, random };
-        if let Some((newest, next)) = case.left_accepted() {
-            self.decided(&newest, next, self.evidence.asked_at());
-        }
-        let case = MasterCase { membership: self, index, shown: &shown, is_new, random };
-        let step = match &shown.record {
-            Some(record) => case.at_record(record),
-            None => case.at_none(),
-        };
+        self.leave_what_nobody_shows(shown.time);
+        self.note_losses();
+        self.shown_after[index] = self.loss_count;
+        let step = MasterCase { membership: self, index, shown: &shown, is_new, random }.decide();
         if let (HelloStep::Vote, Some(record)) = (&step, &shown.record) {
             self.seen[index].note(record, longest);
         }
-        if let (HelloStep::Hear(_), Some(forgot)) = (&step, &self.forgot[index]) {
+        if let (HelloStep::Hear(_), Some(loss)) = (&step, &self.losses[index]) {
             let generation = self.newest.as_ref().map_or(0, |newest| newest.generation + 1);
-            self.evidence.want(generation, forgot.number, shown.time);
+            self.evidence.want(generation, loss.number, shown.time);
         } else {
             self.evidence.note_another(index);
         }
@@ -716,78 +799,203 @@ struct MasterCase<'a> {
     random: &'a dyn Random,
 }
 
+/// The rows of "What a client decides" in docs/PROTOCOL.md, in their order: the first one that fits
+/// counts.
 impl<'a> MasterCase<'a> {
-    /// Makes the master a candidate of the set, if it is to join it and is none of it, nor of
+    fn decide(&self) -> HelloStep {
+        let record = self.shown.record.as_ref();
+        if record.is_none() && self.is_new {
+            return self.begin_new();
+        }
+        let first = self.join(record).or_else(|| self.take_back(record)).or_else(|| self.begin(record));
+        first.unwrap_or_else(|| match record {
+            Some(record) => self.at_record(record),
+            None => self.at_none(),
+        })
+    }
+
+    /// A master in this process is new. Each client begins the same set with it, which needs no
+    /// `init`.
+    fn begin_new(&self) -> HelloStep {
+        let Membership { names, listed, .. } = self.membership;
+        let record = self.first(NEW.into(), Members::in_order(&names[..*listed]), MemberState::Member);
+        self.write(None, record, Some(Duration::ZERO), Promised::default())
+    }
+
+    /// Makes the master a candidate of the set, if it is to join it and is no master of it, nor of
     /// another one.
     fn join(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
         self.membership.joining.filter(|index| *index == self.index)?;
         let newest = self.membership.newest.as_ref()?;
         if record.is_none() && newest.members.id_of(&self.membership.names[self.index]).is_some() {
-            return None; // it has joined, and forgot that
+            return None; // it has joined, and lost its record
         }
-        let is_of_it = |record: &MasterRecord| {
-            let is_one = record.state == MemberState::Candidate || newest.members.has(record.member);
-            if record.set == newest.set { is_one } else { record.state == MemberState::Member }
+        let has_joined = |record: &MasterRecord| {
+            let is_candidate = record.state == MemberState::Candidate;
+            let is_ours = || newest.members.has(record.member) || is_candidate && !self.lost_state(record);
+            if record.set == newest.set { is_ours() } else { record.state == MemberState::Member }
         };
-        if record.is_some_and(is_of_it) {
+        if record.is_some_and(has_joined) {
             return None;
         }
         let state = MemberState::Candidate;
-        // Another one each time: what is decided names one candidacy, and not one that it forgot.
+        // Another number each time: a decision names one candidacy, and not one before it.
         let member = FIRST_DRAWN + (self.random.fresh_u64() % u64::from(u32::MAX / 2)) as u32;
         let record = MasterRecord { member, state, ..self.anew(newest) };
         let quarantine = self.membership.terms.quarantine();
         Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
     }
 
+    /// Has a master rejoin the set of most masters, if another set prepared it as a candidate.
+    fn take_back(&self, record: Option<&MasterRecord>) -> Option<HelloStep> {
+        let (record, ours) = record.zip(self.set_of_most())?;
+        (record.state == MemberState::Candidate && record.set != ours.set).then(|| self.rejoin(None))
+    }
+
+    /// Begins a set, if a person said so, and no master of the list has one, or they lost it.
+    fn begin(&self, found: Option<&MasterRecord>) -> Option<HelloStep> {
+        let Membership { names, listed, begins, newest, .. } = self.membership;
+        let begins = begins.as_ref().filter(|_| self.index < *listed)?;
+        let is_of_lost = |record: &MasterRecord| self.membership.newest_of(record).is_some();
+        let mut records = self.membership.records();
+        let is_foreign = records.any(|(_, its)| its.state != MemberState::Candidate && !is_of_lost(its));
+        if is_foreign || !self.all_answered_now() {
+            return None;
+        }
+        if let Some(newest) = newest {
+            if !self.is_lost(newest) {
+                return None;
+            }
+            if self.membership.list_in(newest) != Some(&newest.members) {
+                return Some(self.other_members(newest));
+            }
+        }
+        let list = Members::first(&names[..*listed]);
+        let set = self.begun_set(begins);
+        let is_begun = |record: &MasterRecord| record.set == set && self.is_of_list(record);
+        match found {
+            Some(record) if is_begun(record) && !self.lost_state(record) => None,
+            Some(record) if is_of_lost(record) || self.is_of_list(record) || self.is_left_over(record) => {
+                Some(self.prepare(found, self.first(set, list, MemberState::Candidate), begins))
+            }
+            Some(_) => None, // another `init` prepares it
+            None => Some(self.prepare(found, self.first(set, list, MemberState::Candidate), begins)),
+        }
+    }
+
+    /// Writes a candidate of the set that begins.
+    fn prepare(&self, found: Option<&MasterRecord>, first: MasterRecord, begins: &Beginning) -> HelloStep {
+        let quarantine = self.membership.terms.quarantine();
+        match &begins.never_used {
+            None => self.write(found, first, Some(quarantine), Promised::default()),
+            Some(never_used) if found.is_none() && never_used.contains(&self.shown.run_id) => {
+                self.begin_now(first)
+            }
+            Some(_) => {
+                let why = "its process is another one than the fingerprint names, or lost its record";
+                HelloStep::Refuse(Refusal::NoSet, why.to_owned())
+            }
+        }
+    }
+
+    /// Which set begins: the lowest id that a candidate showed a moment ago, so that several `init`
+    /// agree. A candidate that was left over gives none: its set may have begun once already.
+    fn begun_set(&self, begins: &Beginning) -> Arc<str> {
+        let shown = self.membership.shown.iter().flatten().filter(|shown| self.is_now(shown.time));
+        let records = shown.filter_map(|shown| shown.record.as_ref());
+        let candidates = records.filter(|its| self.is_of_list(its) && !self.is_left_over(its));
+        candidates.map(|its| its.set.clone()).min().unwrap_or_else(|| begins.id.clone())
+    }
+
+    /// Whether a record is that of a candidate with which a set of this client's list begins.
+    fn is_of_list(&self, record: &MasterRecord) -> bool {
+        let Membership { names, listed, .. } = self.membership;
+        let is_first = record.is_incomplete() && record.generation == 0 && self.membership.fits(record);
+        is_first && record.members == Members::first(&names[..*listed])
+    }
+
+    /// Whether a candidate came to nothing for as long as a quarantine lasts.
+    fn is_left_over(&self, record: &MasterRecord) -> bool {
+        let until = record.quarantine.saturating_add(micros(self.membership.terms.quarantine()));
+        record.state == MemberState::Candidate && until < self.shown.time
+    }
+
+    /// Whether each master of the list, and of the newest one, answered a moment ago.
+    fn all_answered_now(&self) -> bool {
+        let Membership { shown, places, listed, .. } = self.membership;
+        let mut all = (0..shown.len()).filter(|index| *index < *listed || places[*index].is_some());
+        all.all(|index| shown[index].as_ref().is_some_and(|shown| self.is_now(shown.time)))
+    }
+
+    /// Whether at most half of the masters keep their records as members. Where all keep one as a
+    /// candidate or a member, the set is about to begin.
+    fn is_lost(&self, newest: &MasterRecord) -> bool {
+        let is_member = |index: &usize| {
+            self.membership.record_of(*index).is_some_and(|its| its.state == MemberState::Member)
+        };
+        let keep: Vec<usize> = self.keep_records(newest).collect();
+        let all = self.membership.places.iter().flatten().count();
+        keep.iter().copied().filter(|index| is_member(index)).count() * 2 <= all && keep.len() < all
+    }
+
+    /// The masters of the newest list that keep their records of the set, whatever process they are.
+    fn keep_records(&self, newest: &MasterRecord) -> impl Iterator<Item = usize> + use<'a> {
+        let Membership { shown, places, .. } = self.membership;
+        let set = newest.set.clone();
+        let keeps = move |shown: &Shown| {
+            let is_ours = |its: &&MasterRecord| {
+                its.set == set && (its.state == MemberState::Member || its.is_incomplete())
+            };
+            shown.record.as_ref().filter(is_ours).is_some_and(|its| !shown.lost_decree(its))
+        };
+        (0..shown.len())
+            .filter(|index| places[*index].is_some())
+            .filter(move |index| shown[*index].as_ref().is_some_and(&keeps))
+    }
+
     fn at_record(&self, record: &MasterRecord) -> HelloStep {
-        if let Some(step) = self.join(Some(record)) {
-            return step;
-        }
-        let is_candidate = record.state == MemberState::Candidate;
-        let is_prepared = is_candidate && !self.shown.quarantined_for(record).is_zero();
-        if self.set_of_most().is_some_and(|ours| is_prepared && ours.set != record.set) {
-            // Another set wants a master that forgot that it is one of ours.
-            return self.readmit(None);
-        }
-        let first = self.first_after(record);
-        if let Some(step) = first.or_else(|| self.other_terms(record)).or_else(|| self.other_set(record)) {
-            return step;
-        }
         let newest = self.membership.newest_of(record);
-        let seen = &self.membership.seen[self.index];
-        if self.lost_something(record) {
+        let is_begun_here = self.membership.begins.is_some() && self.is_of_list(record);
+        let refused = || self.other_terms(record).or_else(|| self.other_set(record));
+        if let Some(refused) = refused().filter(|_| !is_begun_here) {
+            return refused;
+        }
+        if record.state == MemberState::Removed {
+            return self.removed(record);
+        }
+        if self.lost_state(record) {
             return match newest {
-                _ if self.is_new => self.write_anew(record, Duration::ZERO, seen.latest),
-                Some(_) => self.readmit(Some(record)),
-                None => self.write_anew(record, self.membership.terms.quarantine(), seen.latest),
+                _ if self.is_new => self.write_new(record),
+                Some(_) => self.rejoin(Some(record)),
+                None => HelloStep::Wait("it lost its state while its set begins: quorate init".to_owned()),
             };
         }
-        if let Some(step) = self.bounded(record) {
+        if let Some(step) = self.bounded(record).or_else(|| self.note_history(record)) {
             return step;
         }
-        if record.replid2 != self.shown.replid2 {
-            return HelloStep::write(Change::of(record, |record| {
-                record.replid2 = self.shown.replid2.clone();
-            }));
-        }
         if self.membership.is_other_candidate(self.index, record) {
-            return self.readmit(None);
+            return self.rejoin(None);
         }
-        match newest {
-            Some(_) if !is_prepared && record.is_incomplete() => self.readmit(Some(record)),
-            Some(newest)
-                if record.generation < newest.generation
-                    && (!is_candidate || newest.members.has(record.member)) =>
-            {
-                self.carry(record, newest)
+        if let Some(step) = newest.and_then(|newest| self.tell(record, newest)) {
+            return step;
+        }
+        match record.state {
+            MemberState::Candidate if record.is_incomplete() => self.at_candidate(record),
+            MemberState::Candidate => {
+                HelloStep::Wait("it is to join its set, and has a vote when that is decided".to_owned())
             }
-            _ => match record.state {
-                MemberState::Member => HelloStep::Vote,
-                MemberState::Candidate => self.at_candidate(record),
-                MemberState::Removed => self.removed(record),
-            },
+            MemberState::Member | MemberState::Removed => HelloStep::Vote,
         }
+    }
+
+    fn lost_state(&self, record: &MasterRecord) -> bool {
+        self.membership.lost_state(self.index, self.shown, record)
+    }
+
+    /// A master that was removed from its set.
+    fn removed(&self, record: &MasterRecord) -> HelloStep {
+        let why = format!("it was removed from its set, which is {} now", record.members.names());
+        HelloStep::Refuse(Refusal::Removed, why)
     }
 
     /// Begins a quarantine anew that a wrong clock wrote.
@@ -795,118 +1003,79 @@ impl<'a> MasterCase<'a> {
         let Membership { terms, seen, .. } = self.membership;
         let is_too_long = record.quarantine > self.shown.longest_end(terms);
         is_too_long.then(|| {
-            let record_now = MasterRecord { stamp: fresh(self.random), ..record.clone() };
             HelloStep::write(Change {
-                found: Some(record.stamp.clone()),
                 quarantine: Some(terms.quarantine()),
                 least: seen[self.index].latest,
-                record: record_now,
-                promised: None,
+                ..Change::of(record, |record| record.stamp = fresh(self.random))
             })
         })
     }
 
-    fn lost_something(&self, record: &MasterRecord) -> bool {
-        self.membership.lost_something(self.index, self.shown, record)
+    /// Notes that the second replication id went back to zeros.
+    fn note_history(&self, record: &MasterRecord) -> Option<HelloStep> {
+        let replid2 = &self.shown.replid2;
+        let has_changed = record.replid2 != *replid2;
+        has_changed.then(|| HelloStep::write(Change::of(record, |record| record.replid2 = replid2.clone())))
     }
 
-    /// Whether what another candidate showed is recent: it may be one of another set by now.
-    fn is_recent(&self, other: &Shown, record: &MasterRecord) -> bool {
-        record.state != MemberState::Candidate || other.time.saturating_add(RECENT) >= self.shown.time
-    }
-
-    /// Tells a master of a newer generation of its set. One that forgot what it was stays a
-    /// candidate: it may have accepted something about the generation after that.
-    fn carry(&self, record: &MasterRecord, newest: &MasterRecord) -> HelloStep {
+    /// Tells a master of a newer generation of its set: a member, and a candidate that joined.
+    fn tell(&self, record: &MasterRecord, newest: &MasterRecord) -> Option<HelloStep> {
+        let has_joined = !record.is_incomplete() && newest.members.has(record.member);
+        let is_told = record.state == MemberState::Member || has_joined;
+        if record.generation >= newest.generation || !is_told {
+            return None;
+        }
         let named = newest.members.id_of(&self.membership.names[self.index]);
         if named.is_some_and(|named| named != record.member) && !newest.members.has(record.member) {
             let why = "another master joined its set under its name: quorate members remove, and then add";
-            return HelloStep::Wait(why.to_owned());
+            return Some(HelloStep::Wait(why.to_owned()));
         }
-        let forgot = record.is_incomplete();
-        let mut record = record.carried(newest, record.member, fresh(self.random));
-        if forgot {
-            record.state = MemberState::Candidate;
-        }
+        let record = record.carried(newest, record.member, fresh(self.random));
         let found = self.shown.stamp();
-        HelloStep::write(Change { found, quarantine: None, least: 0, record, promised: None })
+        Some(HelloStep::write(Change {
+            found,
+            quarantine: None,
+            least: 0,
+            record,
+            decree: Decree::Unchanged,
+        }))
     }
 
-    /// A master that is none of its set any more.
-    fn removed(&self, record: &MasterRecord) -> HelloStep {
-        let why = format!("it was removed from its set, which is {} now", record.members.names());
-        HelloStep::Refuse(Refusal::Removed, why)
-    }
-
-    /// A candidate becomes a member when all masters of its set were read after their quarantines.
+    /// A candidate becomes a member when all masters of its set showed a moment ago that their
+    /// quarantines were over. If most of them are members without it, it rejoins.
     fn at_candidate(&self, record: &MasterRecord) -> HelloStep {
-        if !record.members.has(record.member) {
-            let why = "it is to join its set, and has a vote when that is decided";
-            return HelloStep::Wait(why.to_owned());
-        }
         let left = self.shown.quarantined_for(record);
         if !left.is_zero() {
             let left = left.as_secs_f64();
             return HelloStep::Wait(format!("its set begins when its quarantine is over, in {left:.1} s"));
         }
         let is_ready = |other: &Shown| {
-            other.record.as_ref().is_some_and(|its| {
-                (&its.set, its.generation) == (&record.set, record.generation)
-                    && other.quarantined_for(its).is_zero()
-                    && self.is_recent(other, its)
+            let its = other.record.as_ref().filter(|_| self.is_now(other.time));
+            its.is_some_and(|its| {
+                let is_same = (&its.set, its.generation) == (&record.set, record.generation);
+                is_same && other.quarantined_for(its).is_zero()
             })
         };
         let mut others = self.membership.listed_shown().enumerate().filter(|(at, _)| *at != self.index);
         match others.find(|(_, other)| !other.as_ref().is_some_and(is_ready)) {
-            Some((other, _)) if !self.membership.recovers => {
-                let other = &self.membership.names[other];
-                HelloStep::Wait(format!("its set begins when {other} is ready, too"))
-            }
-            _ => HelloStep::write(Change::of(record, |record| {
+            None if record.generation == 0 => HelloStep::write(Change::of(record, |record| {
                 record.state = MemberState::Member;
                 record.stamp = fresh(self.random);
             })),
+            _ if self.set_of_most().is_some_and(|ours| ours.set == record.set) => self.rejoin(None),
+            other => {
+                let other = other.map_or("its set", |(other, _)| &self.membership.names[other]);
+                HelloStep::Wait(format!("its set begins when {other} is ready, too: quorate init"))
+            }
         }
     }
 
     fn at_none(&self) -> HelloStep {
-        let Membership { names, listed, begins, newest, .. } = self.membership;
-        let list = &names[..*listed];
-        if self.is_new {
-            let record = self.first(Members::in_order(list), MemberState::Member);
-            let record = MasterRecord { set: NEW.into(), ..record };
-            return self.write(None, record, Some(Duration::ZERO), Promised::default());
-        }
-        if let Some(step) = self.join(None) {
-            return step;
-        }
-        let unheard = self.unheard();
-        let not_heard = |other| {
-            HelloStep::Hear(format!(
-                "it has no record of a set of masters, and {other}, which may have one, was not heard yet"
-            ))
-        };
-        let records = || self.others().map(|(_, record)| record);
-        if let Some(Beginning { never_used }) = begins {
-            let first = self.first(Members::first(list), MemberState::Candidate);
-            let is_begun = |its: &MasterRecord| its.set != first.set || its.state == MemberState::Member;
-            let quarantine = self.membership.terms.quarantine();
-            match (newest.is_some() || records().any(is_begun), unheard, never_used) {
-                (true, ..) => {}
-                (false, Some(other), _) if records().next().is_none() => return not_heard(other),
-                (false, _, None) => return self.write(None, first, Some(quarantine), Promised::default()),
-                (false, _, Some(never_used)) if never_used.contains(&self.shown.run_id) => {
-                    return self.begin_now(first);
-                }
-                _ => {
-                    let why = "its process is another one than the fingerprint names, or lost its record";
-                    return HelloStep::Refuse(Refusal::NoSet, why.to_owned());
-                }
-            }
-        }
-        let found = records().find(|its| its.state == MemberState::Member).or_else(|| records().next());
-        match (newest, found, unheard) {
-            (Some(_), ..) => self.readmit(None),
+        let Membership { names, newest, begins, .. } = self.membership;
+        let mut records = self.others().map(|(_, record)| record);
+        let member = self.others().map(|(_, its)| its).find(|its| its.state == MemberState::Member);
+        match (newest, member.or_else(|| records.next()), self.unheard()) {
+            (Some(_), ..) => self.rejoin(None),
             (None, Some(found), _) => {
                 let place = self.membership.seen[self.index]
                     .member
@@ -915,9 +1084,15 @@ impl<'a> MasterCase<'a> {
                 let refused = self.other_terms(found).or_else(|| self.other_set(found)).or(none);
                 let why =
                     "its set was begun without it, and is not complete: `quorate init` goes on with that";
-                refused.unwrap_or_else(|| HelloStep::Wait(why.to_owned()))
+                let is_begun_here = begins.is_some() && self.is_of_list(found);
+                refused.filter(|_| !is_begun_here).unwrap_or_else(|| HelloStep::Wait(why.to_owned()))
             }
-            (None, None, Some(other)) => not_heard(other),
+            (None, None, Some(other)) => HelloStep::Hear(format!(
+                "it has no record of a set of masters, and {other}, which may have one, was not heard yet"
+            )),
+            (None, None, None) if begins.is_some() => {
+                HelloStep::Hear("it has no record of a set of masters: one begins when all answer".to_owned())
+            }
             (None, None, None) => HelloStep::Refuse(
                 Refusal::NoSet,
                 "it has no record of a set of masters: `quorate init` begins one".to_owned(),
@@ -925,126 +1100,88 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Gives a master that forgot its place in its set again: in the newest generation, when most
-    /// of the others have promised to let nothing come about that it may have promised for, or all
-    /// of them are there. `found` is its record, if it has one of this set.
-    fn readmit(&self, found: Option<&MasterRecord>) -> HelloStep {
-        let Membership { names, evidence, recovers, newest, .. } = self.membership;
+    /// Gives a master that lost state its place in its set again. `found` is its record, if it has
+    /// one of this set.
+    fn rejoin(&self, found: Option<&MasterRecord>) -> HelloStep {
+        let Membership { names, evidence, recovers, begins, newest, terms, .. } = self.membership;
         let newest = newest.as_ref().expect("a set is known");
         let member = match self.place_in(newest, found) {
             Ok(member) => member,
             Err(refused) => return refused,
         };
         let Some(promised) = self.promised(newest) else { return HelloStep::Hear(TO_PROMISE.to_owned()) };
-        let have_majority = promised.len() * 2 > newest.members.len() || *recovers;
-        let promises = || evidence.handed_on(promised);
-        let before = found.unwrap_or(newest);
-        let record = self.anew(before).carried(newest, member, fresh(self.random));
-        let quarantine = self.membership.terms.quarantine();
+        let all = newest.members.len();
+        let record = self.anew(newest).carried(newest, member, fresh(self.random));
         let own = self.shown.record.as_ref();
-        match found {
-            // It waited for its quarantine already.
-            Some(found) if found.state == MemberState::Candidate && !self.lost_something(found) => {
-                let are_ready = self.all_are_ready(newest, promised);
-                if have_majority || are_ready && promises().accepted.is_none() {
-                    let incarnation = found.incarnation.clone();
-                    return self.write(own, MasterRecord { incarnation, ..record }, None, promises());
-                }
-                HelloStep::Hear(if are_ready { NOT_OURS } else { TO_PROMISE }.to_owned())
-            }
-            _ if have_majority => self.write(own, record, Some(quarantine), promises()),
-            _ => {
-                if let Some(missing) = self.missing(newest, promised).iter().next() {
-                    return HelloStep::Hear(format!(
-                        "it may have forgotten what it knew of its set, and too few others know it: {} has to \
-                         answer first (if it never will: quorate members recover)",
-                        names[missing]
-                    ));
-                }
-                let accepted = promises().accepted;
-                let state = match record.state {
-                    MemberState::Member if found.is_none() || accepted.is_some() => MemberState::Candidate,
-                    state => state,
-                };
-                self.write(own, MasterRecord { state, ..record }, Some(quarantine), promises())
-            }
+        let rejoin = |decree| self.write_decree(own, record, Some(terms.quarantine()), decree);
+        if promised.len() * 2 > all {
+            return rejoin(Decree::New(evidence.handed_on(promised)));
         }
+        if let Some(missing) = self.missing(newest, promised).iter().next().filter(|_| !recovers) {
+            return HelloStep::Hear(format!(
+                "it may have forgotten what it knew of its set, and too few others know it: {} has to \
+                 answer first (if it never will: quorate members recover)",
+                names[missing]
+            ));
+        }
+        let keep: MasterSet = self.keep_records(newest).filter(|index| self.has_answered(*index)).collect();
+        let keeps = found.is_some() && keep.has(self.index);
+        let kept = keep.or(promised).len();
+        if keeps && (kept * 2 > all || *recovers) {
+            return rejoin(Decree::Kept);
+        }
+        if *recovers {
+            return rejoin(Decree::New(evidence.handed_on(promised)));
+        }
+        let lost = all - kept;
+        let why = format!("{lost} of {all} masters have no record");
+        if begins.is_some() {
+            return HelloStep::Wait(format!("{why}: the set begins again when all masters answer"));
+        }
+        let why = format!("{why}: `quorate init` with its list begins the set again");
+        HelloStep::Refuse(Refusal::NoSet, why)
     }
 
-    /// The masters of the set that promised something since this one was seen to have forgotten,
-    /// and did not forget themselves; `None` where they were not asked since.
+    /// Whether a master answered after this one was seen to have lost state.
+    fn has_answered(&self, index: usize) -> bool {
+        let Membership { shown, shown_after, .. } = self.membership;
+        let is_now = shown[index].as_ref().is_some_and(|shown| self.is_now(shown.time));
+        is_now && shown_after[index] >= self.loss()
+    }
+
+    /// The masters of the set that promised something since this one was seen to have lost state,
+    /// and did not lose it themselves; `None` where they were not asked since.
     fn promised(&self, newest: &MasterRecord) -> Option<MasterSet> {
-        let Membership { evidence, forgot, places, .. } = self.membership;
-        let promised = evidence.of(newest.generation + 1, self.forgetting());
+        let Membership { evidence, losses, places, .. } = self.membership;
+        let promised = evidence.of(newest.generation + 1, self.loss());
         let promised = promised.filter(|_| self.is_now(evidence.asked_at()))?;
-        Some(promised.iter().filter(|index| places[*index].is_some() && forgot[*index].is_none()).collect())
+        Some(promised.iter().filter(|index| places[*index].is_some() && losses[*index].is_none()).collect())
     }
 
-    /// The masters of the set that neither promised something, nor forgot as well.
+    /// The masters of the set that neither promised something, nor lost state as well.
     fn missing(&self, newest: &MasterRecord, promised: MasterSet) -> MasterSet {
         let Membership { places, .. } = self.membership;
-        let is_there = |index: usize| promised.has(index) || self.forgot_as_well(index, &newest.set);
+        let is_there = |index: usize| promised.has(index) || self.lost_state_too(index, &newest.set);
         (0..places.len()).filter(|index| places[*index].is_some() && !is_there(*index)).collect()
     }
 
-    /// Whether all masters of the set promised something, or are candidates, and have shown that
-    /// their quarantines are over.
-    fn all_are_ready(&self, newest: &MasterRecord, promised: MasterSet) -> bool {
-        let Membership { names, places, shown, .. } = self.membership;
-        let is_ready = |index: usize| {
-            let its = self.membership.record_of(index).filter(|its| its.set == newest.set);
-            // One that votes since its quarantine made no handshake after it.
-            let is_over = |(shown, its): (&Shown, &MasterRecord)| {
-                its.quarantine <= shown.time.max(self.shown.time)
-                    && (promised.has(index) || its.state == MemberState::Candidate)
-                    && !self.membership.lost_something(index, shown, its)
-                    && self.is_recent(shown, its)
-            };
-            shown[index].as_ref().zip(its).is_some_and(is_over)
-        };
-        let ready = (0..names.len()).filter(|index| places[*index].is_some() && is_ready(*index));
-        ready.count() == newest.members.len()
+    /// The sequence number of this master's state loss, counted over all masters.
+    fn loss(&self) -> u64 {
+        self.membership.losses[self.index].as_ref().map_or(0, |loss| loss.number)
     }
 
-    /// What the newest generation is, and the next one, where most masters forgot, the others
-    /// accepted that, and all are there after their quarantines. Those that forgot it may have
-    /// accepted it, too, so that it is decided. Now it is: they accept nothing else any more.
-    fn left_accepted(&self) -> Option<(MasterRecord, Members)> {
-        self.membership.forgot[self.index].as_ref()?;
-        let newest = self.membership.newest.as_ref()?;
-        let promised = self.promised(newest)?;
-        let accepted = self.membership.evidence.handed_on(promised).accepted?;
-        let have_majority = promised.len() * 2 > newest.members.len();
-        if have_majority
-            || !self.missing(newest, promised).is_empty()
-            || !self.all_are_ready(newest, promised)
-        {
-            return None;
-        }
-        let next = Members::read(&accepted.value)?;
-        let record = newest.next(next.clone());
-        self.membership.follows_to(&record).then(|| (newest.clone(), next))
+    /// Whether another master was read after this one was seen to have lost state, and had lost its
+    /// own as well. One that was read before may have its place again.
+    fn lost_state_too(&self, index: usize, set: &str) -> bool {
+        let Membership { shown, losses, .. } = self.membership;
+        let is_ours = |its: &MasterRecord| *its.set == *set || its.state == MemberState::Candidate;
+        let is_of_it = |shown: &Shown| shown.record.as_ref().is_none_or(is_ours);
+        losses[index].is_some() && self.has_answered(index) && shown[index].as_ref().is_some_and(is_of_it)
     }
 
-    /// As the how many-th time that any did this master forget something.
-    fn forgetting(&self) -> u64 {
-        self.membership.forgot[self.index].as_ref().map_or(0, |forgetting| forgetting.number)
-    }
-
-    /// Whether another master was read after this one was seen to have forgotten, and had
-    /// forgotten as well. One that was read before may have its place again.
-    fn forgot_as_well(&self, index: usize, set: &str) -> bool {
-        let Membership { shown, forgot, shown_after, .. } = self.membership;
-        let is_of_it = |shown: &Shown| shown.record.as_ref().is_none_or(|its| *its.set == *set);
-        let is_read = |shown: &Shown| is_of_it(shown) && self.is_now(shown.time);
-        forgot[index].is_some()
-            && shown_after[index] >= self.forgetting()
-            && shown[index].as_ref().is_some_and(is_read)
-    }
-
-    /// Whether what was said at this time (us) still counts for this master, which forgot.
+    /// Whether what was said at this time (us) still counts for this master.
     fn is_now(&self, time: u64) -> bool {
-        time.abs_diff(self.shown.time) < READING
+        time.abs_diff(self.shown.time) < MAX_AGE
     }
 
     /// Which member of the newest generation the master is, or was before it.
@@ -1087,10 +1224,9 @@ impl<'a> MasterCase<'a> {
     }
 
     /// The record of a master in the first generation of a set.
-    fn first(&self, members: Members, state: MemberState) -> MasterRecord {
-        let terms = SetTerms::of(&self.membership.terms);
+    fn first(&self, set: Arc<str>, members: Members, state: MemberState) -> MasterRecord {
         MasterRecord {
-            set: name_of_set(&members, &terms),
+            set,
             member: members.id_of(&self.membership.names[self.index]).unwrap_or_default(),
             members,
             incarnation: fresh(self.random),
@@ -1099,13 +1235,13 @@ impl<'a> MasterCase<'a> {
             stamp: fresh(self.random),
             quarantine: 0,
             generation: 0,
-            terms,
+            terms: SetTerms::of(&self.membership.terms),
             earlier: Vec::new(),
             state,
         }
     }
 
-    /// A record of the same set for a master that may have forgotten something.
+    /// A record of the same set for a master that lost state.
     fn anew(&self, record: &MasterRecord) -> MasterRecord {
         MasterRecord {
             incarnation: fresh(self.random),
@@ -1116,15 +1252,9 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Writes the record of a master that lost something, and has promised nothing to anybody.
-    fn write_anew(&self, record: &MasterRecord, quarantine: Duration, latest: u64) -> HelloStep {
-        HelloStep::write(Change {
-            found: Some(record.stamp.clone()),
-            quarantine: Some(quarantine),
-            least: record.quarantine.max(latest),
-            record: self.anew(record),
-            promised: Some(Promised::default()),
-        })
+    /// Writes the record of a master in this process that restarted.
+    fn write_new(&self, record: &MasterRecord) -> HelloStep {
+        self.write(Some(record), self.anew(record), Some(Duration::ZERO), Promised::default())
     }
 
     /// Gives the master a place in a set, which knows what it promised from now on.
@@ -1135,35 +1265,28 @@ impl<'a> MasterCase<'a> {
         quarantine: Option<Duration>,
         promised: Promised,
     ) -> HelloStep {
+        self.write_decree(found, record, quarantine, Decree::New(promised))
+    }
+
+    fn write_decree(
+        &self,
+        found: Option<&MasterRecord>,
+        record: MasterRecord,
+        quarantine: Option<Duration>,
+        decree: Decree,
+    ) -> HelloStep {
         let its = found.filter(|found| found.set == record.set).map_or(0, |found| found.quarantine);
         let found = found.map(|found| found.stamp.clone());
         let least = self.membership.seen[self.index].latest.max(its);
-        HelloStep::write(Change { found, quarantine, least, record, promised: Some(promised) })
+        HelloStep::write(Change { found, quarantine, least, record, decree })
     }
 
     /// Begins a set with a master that no client ever used. Its quarantine is over, and tells when
     /// that was.
     fn begin_now(&self, record: MasterRecord) -> HelloStep {
         let least = self.shown.time.saturating_sub(OVER).max(self.membership.seen[self.index].latest);
-        let promised = Some(Promised::default());
-        HelloStep::write(Change { found: None, quarantine: Some(Duration::ZERO), least, record, promised })
-    }
-
-    /// The record of a set that begins here, in place of one that was prepared and came to nothing
-    /// for as long as a quarantine lasts.
-    fn first_after(&self, record: &MasterRecord) -> Option<HelloStep> {
-        let Membership { names, listed, terms, begins, .. } = self.membership;
-        begins.as_ref()?;
-        let quarantine = terms.quarantine();
-        let first = self.first(Members::first(&names[..*listed]), MemberState::Candidate);
-        let is_of_it = |its: &MasterRecord| its.set == record.set && its.state == MemberState::Member;
-        let until =
-            record.quarantine.saturating_add(u64::try_from(quarantine.as_micros()).unwrap_or(u64::MAX));
-        let came_to_nothing = record.state == MemberState::Candidate
-            && record.set != first.set
-            && until < self.shown.time
-            && !self.others().any(|(_, its)| is_of_it(its));
-        came_to_nothing.then(|| self.write(Some(record), first, Some(quarantine), Promised::default()))
+        let decree = Decree::New(Promised::default());
+        HelloStep::write(Change { found: None, quarantine: Some(Duration::ZERO), least, record, decree })
     }
 
     /// Whether this client has other terms than the set.
@@ -1203,10 +1326,26 @@ impl<'a> MasterCase<'a> {
     }
 
     fn other_members(&self, record: &MasterRecord) -> HelloStep {
-        let Membership { names, listed, .. } = self.membership;
+        let Membership { names, listed, begins, terms, .. } = self.membership;
         let ours = names[..*listed].join(", ");
         let theirs = record.members.names();
-        let why = format!("its set is {theirs}, and this client's {ours}: give all clients the same");
+        let why = if record.is_incomplete() {
+            let left = self.shown.quarantined_for(record) + terms.quarantine();
+            let key = &terms.record;
+            format!(
+                "it is prepared for {theirs} by an init that did not finish, and this client has {ours}: \
+                 run init again in {} s, or DEL {key} there",
+                left.as_secs() + 1
+            )
+        } else if begins.is_some() {
+            let key = &terms.record;
+            format!(
+                "its set is {theirs}, and this client's {ours}: run init with the list of the set, or, if that is \
+                 wrong, stop all clients, DEL {key} on every master, and run init again"
+            )
+        } else {
+            format!("its set is {theirs}, and this client's {ours}: give all clients the same")
+        };
         HelloStep::Refuse(Refusal::OtherMembers, why)
     }
 }
@@ -1215,18 +1354,14 @@ impl<'a> MasterCase<'a> {
 /// late.
 const LATE: Duration = Duration::from_secs(3);
 
-/// For how long (us) counts what others showed and promised before a master showed that it forgot.
-/// In a longer time another client may have given it its place again, and it may have forgotten
-/// once more: it accepts nothing within a quarantine, which is longer than this, an answer's age
-/// and the way of what is written.
-const READING: u64 = 2_000_000;
+/// For how long (us) what others showed and promised counts: less than [`LATE`], by more than it
+/// takes to write something. In a longer time a master may have rejoined and lost its state once
+/// more: it accepts nothing within a quarantine, which is longer than this, an answer's age and the
+/// way of what is written.
+const MAX_AGE: u64 = 2_000_000;
 
 /// How long ago (us) a quarantine was over that never was one: longer than a clock may be off.
 const OVER: u64 = 2_000_000;
-
-/// For how long (us) what a candidate showed counts: less than [`LATE`], by more than it takes to
-/// tell it something. Otherwise it may have been told of a decision since.
-const RECENT: u64 = 2_000_000;
 
 /// Members of a first list have lower numbers.
 const FIRST_DRAWN: u32 = 16;
@@ -1234,12 +1369,7 @@ const FIRST_DRAWN: u32 = 16;
 /// The name of sets that begin by themselves, of masters that are known to be new.
 const NEW: &str = "new";
 
-/// What keeps a master that forgot from its place where others accepted what this client cannot
-/// read, or go along with.
-const NOT_OURS: &str =
-    "it may have forgotten a change of its set, which a client has to finish that can go along with it";
-
-/// What keeps a master that forgot from its place while others are asked.
+/// What keeps a master that lost state from its place while others are asked.
 const TO_PROMISE: &str =
     "it may have forgotten what it knew of its set, and the others are to say what they know";
 
@@ -1267,7 +1397,13 @@ impl Change {
     fn of(record: &MasterRecord, change: impl FnOnce(&mut MasterRecord)) -> Self {
         let mut next = record.clone();
         change(&mut next);
-        Self { found: Some(record.stamp.clone()), quarantine: None, least: 0, record: next, promised: None }
+        Self {
+            found: Some(record.stamp.clone()),
+            quarantine: None,
+            least: 0,
+            record: next,
+            decree: Decree::Unchanged,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ mod voters;
 pub(crate) use decree::{Accepted, Ballot, Proposal};
 pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
 pub(crate) use knowledge::{TimePrecision, Trust};
-pub(crate) use membership::{Beginning, Change, HelloStep, Membership, Shown};
+pub(crate) use membership::{Beginning, Change, Decree, HelloStep, Membership, Shown};
 pub(crate) use record::{MasterRecord, MemberState, Members};
 pub use standing::{Contact, MasterStatus, Standing};
 pub(crate) use terms::{BAND, Terms};

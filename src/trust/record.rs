@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::terms::Terms;
 use crate::master::Value;
 use crate::protocol::PROTOCOL;
-use crate::text::digest;
 
 /// A master's record, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,8 +195,8 @@ impl MasterRecord {
         Self { generation: self.generation + 1, members, earlier, ..self.clone() }
     }
 
-    /// Whether it is a candidate that is one of the members: that begins its set, or forgot what it
-    /// was. Any other one is to join.
+    /// Whether it is a candidate that is one of the members: its set begins. Any other one is to
+    /// join.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.state == MemberState::Candidate && self.members.has(self.member)
     }
@@ -225,10 +224,4 @@ impl MasterRecord {
         ]
         .into_iter()
     }
-}
-
-/// The name of the set that begins with these members and terms: whoever begins the same set gives
-/// it the same name.
-pub(crate) fn name_of_set(members: &Members, terms: &SetTerms) -> Arc<str> {
-    digest(&format!("{members}\n{terms}"), 16).into()
 }

@@ -8,7 +8,8 @@ use crate::master_set::MasterSet;
 /// the same.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Voters {
-    pub(crate) generation: u64,
+    /// Names the generation, and the set.
+    pub(crate) view: u64,
     pub(crate) masters: MasterSet,
     /// Their names, in the order of their indices.
     pub(crate) names: Box<[Arc<str>]>,
@@ -17,7 +18,7 @@ pub(crate) struct Voters {
 impl Voters {
     /// The masters that a client was given.
     pub(crate) fn given(names: &[Arc<str>]) -> Self {
-        Self { generation: 0, masters: MasterSet::first(names.len()), names: names.into() }
+        Self { view: 0, masters: MasterSet::first(names.len()), names: names.into() }
     }
 
     pub(crate) fn len(&self) -> usize {

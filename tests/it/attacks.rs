@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
-use quorate::{Builder, Error, Guard, Init, Lock, Moment, Redlock, Refusal, Standing};
+use quorate::{Builder, Error, Guard, Init, Lock, Moment, Redlock, Refusal, SetChange, Standing};
 use quorate_testkit::{Masters, Proxy, RedisServer, trusting};
 
 use crate::altered::Altered;
@@ -682,6 +682,52 @@ async fn of_two_sets_that_begin_together_and_share_a_master_one_is_complete_at_m
         };
         let (one, other) = tokio::join!(begin([0, 1, 2]), begin([2, 3, 4]));
         assert!(!(one && other));
+    }
+}
+
+/// {a, b, c} became {a, d, e}, the records were deleted, and a set of {a, b, c} begun again. A client
+/// of the set of before, which was cut off, returns.
+#[tokio::test]
+async fn a_client_of_a_set_that_was_begun_again_undoes_nothing() {
+    for _ in 0..times() {
+        let masters = Masters::start(5);
+        let urls = masters.urls();
+        let builder = |list: [String; 3]| {
+            Redlock::builder().masters(list).max_ttl(ms(1_000)).ttl(ms(1_000)).timeout(ms(500)).wait(TTL)
+        };
+        let first = || [0, 1, 2].map(|at| urls[at].clone());
+        let operator = crate::begun(builder(first()), Init::new()).await;
+        for (leaves, joins) in [(1, 3), (2, 4)] {
+            operator.change_members(SetChange::replace(&urls[leaves], &urls[joins])).await.unwrap();
+        }
+        drop(operator);
+        let mut proxies = Vec::new();
+        for at in [0, 3, 4] {
+            proxies.push(Proxy::start(masters[at].address()).await);
+        }
+        let old = builder([0, 1, 2].map(|at| proxies[at].url())).build().unwrap();
+        drop(old.lock("l").acquire().await.unwrap());
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let lead_to = |addresses: [std::net::SocketAddr; 3]| {
+            proxies.iter().zip(addresses).for_each(|(proxy, address)| proxy.lead_to(address));
+            proxies.iter().for_each(Proxy::reset);
+        };
+        lead_to([silent.local_addr().unwrap(); 3]);
+        for master in masters.iter() {
+            master.command::<usize>(&["DEL", "quorate:master", "quorate:decree"]);
+        }
+        let new = builder(first()).build().unwrap();
+        new.init(Init::new()).await.unwrap();
+        drop(new.lock("l").acquire().await.unwrap());
+        let records = || {
+            let record = |at: usize| masters[at].command::<Vec<String>>(&["HGETALL", "quorate:master"]);
+            [0, 1, 2].map(record)
+        };
+        let before = records();
+        lead_to([0, 3, 4].map(|at| masters[at].address()));
+        old.lock("l").wait(ms(2_000)).acquire().await.unwrap_err();
+        assert_eq!(records(), before);
+        drop(new.lock("l").try_acquire().await.unwrap());
     }
 }
 

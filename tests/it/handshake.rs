@@ -78,8 +78,8 @@ async fn a_master_that_restarts_waits_for_a_quarantine() {
     }
 }
 
-/// A master that lost its record gets it again where most others have theirs; where most lost
-/// theirs, all have to be there.
+/// A master that lost its record gets it again if most others have theirs: also another one, while
+/// that waits for its quarantine.
 #[tokio::test]
 async fn masters_that_lost_their_records_get_them_again() {
     for emptied in [1, 2] {
@@ -91,7 +91,7 @@ async fn masters_that_lost_their_records_get_them_again() {
             masters[at].restart_empty();
             until("it to be noticed", async || {
                 let _ = redlock.lock("x").inspect().await;
-                !is_trusted(&redlock.master_status()[at])
+                matches!(redlock.master_status()[at].standing, Standing::Quarantined { .. })
             })
             .await;
         }
@@ -132,7 +132,7 @@ async fn a_set_of_which_most_forgot_or_are_gone_goes_on_when_a_person_says_so() 
     .await;
 }
 
-/// The one that remembers may answer last.
+/// The one that has its record may answer last.
 #[tokio::test]
 async fn that_there_is_no_set_is_said_when_all_masters_were_heard() {
     let mut masters = Masters::start(3);
@@ -147,18 +147,119 @@ async fn that_there_is_no_set_is_said_when_all_masters_were_heard() {
     })
     .await;
     masters[2].thaw();
+    has_no_set(&redlock).await;
+    redlock.init(Init::new()).await.unwrap();
     drop(redlock.lock("l").wait(QUARANTINE + SOON).acquire().await.unwrap());
 }
 
-/// Somebody took the key away by hand. Another one restarts beside it, and has to hear from it.
+/// Waits until an acquire fails because at least half of the masters have no record.
+async fn has_no_set(redlock: &Redlock) {
+    until("it to be said", async || {
+        let said = refused(redlock).await;
+        said.iter().any(|said| said.contains("have no record") && said.contains("quorate init"))
+    })
+    .await;
+}
+
+/// Their records are there when they restart.
+async fn save(masters: &Masters) {
+    for master in masters.iter() {
+        until("it to be saved", async || master.try_command::<()>(&["SAVE"]).is_ok()).await;
+    }
+}
+
+/// As when the engine of their containers restarts.
+#[tokio::test]
+async fn all_masters_restarted_with_records_go_on() {
+    for count in [1, 2, 3, 5] {
+        let mut masters = Masters::start(count);
+        let redlock = begun(client(&masters), Init::new()).await;
+        drop(redlock.lock("l").acquire().await.unwrap());
+        save(&masters).await;
+        (0..count).for_each(|at| masters[at].kill());
+        (0..count).for_each(|at| masters[at].restart());
+        drop(client(&masters).build().unwrap().lock("l").wait(SOON * 2).acquire().await.unwrap());
+        drop(redlock.lock("l").wait(SOON * 2).acquire().await.unwrap());
+    }
+}
+
+/// One of two, and two of four.
+#[tokio::test]
+async fn half_of_the_masters_without_records_wait_for_init() {
+    for count in [2, 4] {
+        let mut masters = Masters::start(count);
+        let redlock = begun(client(&masters), Init::new()).await;
+        drop(redlock.lock("l").acquire().await.unwrap());
+        (0..count / 2).for_each(|at| masters[at].restart_empty());
+        has_no_set(&redlock).await;
+        let other = client(&masters).build().unwrap();
+        has_no_set(&other).await;
+        other.init(Init::new()).await.unwrap();
+        for redlock in [redlock, other] {
+            drop(redlock.lock("l").wait(SOON * 2).acquire().await.unwrap());
+        }
+    }
+}
+
+/// As after a power cut, if they write nothing to their disks.
+#[tokio::test]
+async fn five_empty_masters_after_init_serve_running_clients() {
+    let mut masters = Masters::start(5);
+    let redlock = begun(client(&masters), Init::new()).await;
+    drop(redlock.lock("l").acquire().await.unwrap());
+    (0..5).for_each(|at| masters[at].kill());
+    (0..5).for_each(|at| masters[at].restart_empty());
+    has_no_set(&redlock).await;
+    client(&masters).build().unwrap().init(Init::new()).await.unwrap();
+    drop(redlock.lock("l").wait(SOON * 2).acquire().await.unwrap());
+}
+
+/// The set of a master, by its record.
+fn set_of(master: &RedisServer) -> String {
+    master.command::<String>(&["HGET", "quorate:master", "set"])
+}
+
+#[tokio::test]
+async fn three_inits_at_once_agree() {
+    let masters = Masters::start(3);
+    let init = async || client(&masters).wait(SOON * 2).build().unwrap().init(Init::new()).await;
+    let (one, two, three) = tokio::join!(init(), init(), init());
+    one.and(two).and(three).unwrap();
+    assert!(masters.iter().all(|master| set_of(master) == set_of(&masters[0])));
+    drop(client(&masters).build().unwrap().lock("l").wait(SOON).acquire().await.unwrap());
+}
+
+/// Each names the other list.
+#[tokio::test]
+async fn three_inits_with_different_lists_are_refused() {
+    let masters = Masters::start(6);
+    let init = async |at: [usize; 3]| {
+        let urls = at.map(|at| masters.urls()[at].clone());
+        let client = Redlock::builder().masters(urls).ttl(MAX_TTL).max_ttl(MAX_TTL).timeout(ms(500));
+        client.wait(SOON).build().unwrap().init(Init::new()).await
+    };
+    let lists = [[0, 1, 3], [1, 2, 4], [2, 0, 5]];
+    let (one, two, three) = tokio::join!(init(lists[0]), init(lists[1]), init(lists[2]));
+    let errors: Vec<_> = [one, two, three].into_iter().filter_map(Result::err).collect();
+    assert!(errors.len() >= 2, "lists that share a master");
+    for error in errors {
+        assert!(
+            error.to_string().contains("prepared for") || error.to_string().contains("its set is"),
+            "{error}"
+        );
+    }
+}
+
+/// Somebody took the key away by hand. Others restart beside it.
 #[tokio::test]
 async fn a_master_that_lost_its_promises_alone_counts_as_one_that_forgot() {
     let mut masters = Masters::start(3);
     let redlock = begun(client(&masters), Init::new()).await;
     drop(redlock.lock("l").acquire().await.unwrap());
+    save(&masters).await;
     masters[2].kill();
     assert_eq!(masters[1].command::<usize>(&["DEL", "quorate:decree"]), 1);
-    masters[0].restart_empty();
+    masters[0].restart();
     // The third has not promised anything: it has to be there.
     let waits = redlock.lock("l").wait(QUARANTINE).acquire().await.unwrap_err();
     assert!(format!("{waits:#}").contains(&format!("{} has to answer first", masters[2].url())), "{waits:#}");

@@ -25,7 +25,7 @@ fn its_conditions_of_safety_are_those_of_the_page_about_it_and_name_tests() {
         all.last_mut().unwrap().push_str(line);
         all
     });
-    assert_eq!(all.len(), 7);
+    assert_eq!(all.len(), 6);
     for condition in all {
         assert!(condition.contains("(`") && condition.contains("`)"), "it names no test: {condition}");
     }

@@ -21,7 +21,7 @@ pub(super) fn describe(call: &Call) -> String {
     let lock = lock.join("+");
     let args: Vec<&str> = call.words.args().collect();
     let [verb, _, _, slot, ..] = args[..] else { return lock };
-    if let ["decree", _, _, _, generation, ballot, value] = args[..] {
+    if let ["decree", _, _, _, _, generation, ballot, value, _] = args[..] {
         return format!("decree generation={generation} ballot={ballot} {}", value.replace('\n', " "));
     }
     let names = NAMES.iter().find(|(name, _)| *name == verb).map_or(&[][..], |(_, names)| names);

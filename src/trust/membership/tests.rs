@@ -71,8 +71,13 @@ impl MadeUpMaster {
             return;
         }
         let written = change.written(now);
-        if let Some(promised) = &change.promised {
-            self.decree = Some((written.incarnation.clone(), promised.clone()));
+        match (&change.decree, &mut self.decree) {
+            (Decree::Unchanged, _) => {}
+            (Decree::Kept, Some((incarnation, _))) => *incarnation = written.incarnation.clone(),
+            (Decree::Kept, None) => panic!("nothing to keep"),
+            (Decree::New(promised), decree) => {
+                *decree = Some((written.incarnation.clone(), promised.clone()));
+            }
         }
         self.record = Some(written);
     }
@@ -82,12 +87,13 @@ impl MadeUpMaster {
     fn decree(
         &mut self,
         stamp: &str,
-        Proposal { ballot, generation, .. }: Proposal,
+        Proposal { set, ballot, generation, .. }: Proposal,
         value: Option<&str>,
         now: u64,
     ) -> Option<Option<Accepted>> {
         let record = self.record.as_ref()?;
         let is_asked = *record.stamp == *stamp
+            && record.set == set
             && record.state == MemberState::Member
             && record.generation + 1 == generation;
         let (incarnation, promised) = self.decree.as_mut()?;
@@ -115,6 +121,7 @@ type Said = Vec<(usize, Option<Accepted>)>;
 
 /// That masters of the list before are in this generation, and some in each majority of it.
 struct ListBefore {
+    set: Arc<str>,
     generation: u64,
     since: u64,
     seen: Vec<(usize, Arc<str>)>,
@@ -142,7 +149,7 @@ impl Client {
     fn new(list: &[usize], begins: Option<Option<Vec<Arc<str>>>>) -> Self {
         let names = list.iter().map(|&master| name(master)).collect();
         let mut membership = Membership::new(names, terms(MAX_TTL));
-        membership.begin(begins.map(|never_used| Beginning { never_used }));
+        membership.begin(begins.map(|never_used| Beginning { id: format!("{list:?}").into(), never_used }));
         Self {
             membership,
             list: list.to_vec(),
@@ -178,8 +185,9 @@ impl Client {
     /// Has the masters to which it is connected promise what one that forgot waits for.
     fn ask_for_promises(&mut self, masters: &mut [MadeUpMaster], now: u64, dice: &Dice) -> bool {
         let Some(proposal) = self.membership.take_proposal(now, dice) else { return false };
+        let ballot = proposal.ballot;
         for (index, accepted) in self.ask(masters, proposal, None, |_| true) {
-            self.membership.note_promise(index, proposal.ballot, accepted);
+            self.membership.note_promise(index, ballot, accepted);
         }
         true
     }
@@ -197,7 +205,7 @@ impl Client {
         asked
             .filter_map(|index| {
                 let (stamp, _) = self.connections.get(index)?.as_ref()?;
-                Some((index, masters[self.list[index]].decree(stamp, proposal, value, self.now)?))
+                Some((index, masters[self.list[index]].decree(stamp, proposal.clone(), value, self.now)?))
             })
             .collect()
     }
@@ -225,7 +233,7 @@ impl Client {
             let (stamp, until) = connection.as_ref()?;
             let master = self.list[index];
             let its = masters[master].record.as_ref()?;
-            let is_voter = voters.masters.has(index) && its.generation == voters.generation;
+            let is_voter = voters.masters.has(index) && self.membership.view_of(its) == voters.view;
             let is_reached = !self.cut_off.contains(&master);
             (is_voter && is_reached && its.stamp == *stamp && *until <= now).then_some(master)
         };
@@ -252,7 +260,7 @@ impl Client {
         let seen = self.of_list_before(newest, promised);
         let is_in_each_majority = |count: usize| count * 2 >= before.len();
         match &self.watched {
-            Some(watched) if watched.generation == newest.generation => {
+            Some(watched) if (&watched.set, watched.generation) == (&newest.set, newest.generation) => {
                 if now < watched.since + quarantine() {
                     return true;
                 }
@@ -263,9 +271,14 @@ impl Client {
                 !is_in_each_majority(same)
             }
             _ => {
+                let set = newest.set.clone();
                 let generation = newest.generation;
-                self.watched =
-                    is_in_each_majority(seen.len()).then_some(ListBefore { generation, since: now, seen });
+                self.watched = is_in_each_majority(seen.len()).then_some(ListBefore {
+                    set,
+                    generation,
+                    since: now,
+                    seen,
+                });
                 true
             }
         }
@@ -306,8 +319,9 @@ impl Client {
             (0..self.list.len()).filter(|index| !is_cut_off(index) && dice.below(5) > 0).collect();
         let ballot = Ballot::new(now, Ballot::default(), dice);
         let voters = self.membership.voters().masters;
-        let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
-        let promised = self.ask(masters, proposal, None, |index| reached.has(index));
+        let set = newest.set.clone();
+        let proposal = Proposal { set, ballot, generation: newest.generation + 1, masters: voters };
+        let promised = self.ask(masters, proposal.clone(), None, |index| reached.has(index));
         let is_most = |those: &Said| those.len() * 2 > newest.members.len();
         let waits = self.may_be_held_by_list_before(&newest, &promised, now);
         let found = promised.iter().filter_map(|(_, accepted)| accepted.clone()).max();
@@ -409,11 +423,10 @@ fn what_a_person_began_and_left_makes_room_for_another_set_after_a_quarantine() 
 #[test]
 fn a_master_that_forgot_has_no_vote_for_a_quarantine() {
     type Change = fn(&mut [MadeUpMaster]);
-    let changes: [(&str, Change); 4] = [
+    let changes: [(&str, Change); 3] = [
         ("it restarted", |masters| masters[0].run_id = 9),
         ("it was a replica", |masters| masters[0].replid2 = 9),
         ("it was emptied", |masters| masters[0].record = None),
-        ("two were emptied", |masters| masters.iter_mut().take(2).for_each(|master| master.record = None)),
     ];
     for (what, change) in changes {
         let dice = Dice::new(1);
@@ -522,6 +535,365 @@ fn a_bounded_end_is_forgotten_for_good() {
         seen.note(&record, 7);
         assert_eq!(seen.latest, latest);
     }
+}
+
+/// A client that begins a set with this id.
+fn beginner(list: &[usize], id: &str) -> Client {
+    let mut client = Client::new(list, Some(None));
+    client.membership.begins.as_mut().unwrap().id = id.into();
+    client
+}
+
+/// `count` masters of a set, and who voted for a client that was there.
+fn set_of(count: usize, dice: &Dice) -> (Vec<MadeUpMaster>, Vec<usize>) {
+    let mut masters: Vec<_> = (1..=count as u64).map(MadeUpMaster::new).collect();
+    let all: Vec<usize> = (0..count).collect();
+    let run_ids = (1..=count).map(|run_id| run_id.to_string().into()).collect();
+    let mut client = Client::new(&all, Some(Some(run_ids)));
+    (0..3).for_each(|_| drop(client.connect_to_all(&mut masters, 0, dice)));
+    assert_eq!(client.voters(&masters, 0), all);
+    (masters, all)
+}
+
+fn connect_often(client: &mut Client, masters: &mut [MadeUpMaster], times: &[u64], dice: &Dice) {
+    for now in times {
+        (0..4).for_each(|_| drop(client.connect_to_all(masters, *now, dice)));
+    }
+}
+
+fn restart(master: &mut MadeUpMaster) {
+    master.run_id += 100;
+}
+
+#[test]
+fn restarted_masters_rejoin_with_their_decrees() {
+    for count in [1, 2, 3, 5] {
+        let dice = Dice::new(1);
+        let (mut masters, all) = set_of(count, &dice);
+        let accepted = Accepted { ballot: Ballot::default(), value: "value".into() };
+        for (_, promised) in masters.iter_mut().filter_map(|master| master.decree.as_mut()) {
+            *promised = Promised { generation: 1, ballot: None, accepted: Some(accepted.clone()) };
+        }
+        masters.iter_mut().for_each(restart);
+        let mut client = Client::new(&all, None);
+        let ends = 5 + quarantine();
+        connect_often(&mut client, &mut masters, &[5, ends - 1], &dice);
+        assert!(client.voters(&masters, ends - 1).is_empty(), "{count}");
+        connect_often(&mut client, &mut masters, &[ends], &dice);
+        assert_eq!(client.voters(&masters, ends), all, "{count}");
+        for master in &masters {
+            let (incarnation, promised) = master.decree.clone().unwrap();
+            assert_eq!(incarnation, master.record.clone().unwrap().incarnation);
+            assert_eq!(promised.accepted.as_ref(), Some(&accepted), "{count}");
+        }
+    }
+}
+
+/// It was accepted by the first two, and told to nobody.
+#[test]
+fn a_restarted_master_keeps_what_it_accepted() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let newest = client.membership.newest().unwrap().clone();
+    let value = newest.members.without(3).to_string();
+    let ballot = Ballot::new(1_000, Ballot::default(), &dice);
+    let masters_of_it = MasterSet::first(2);
+    let proposal = Proposal { set: newest.set.clone(), ballot, generation: 1, masters: masters_of_it };
+    for value in [None, Some(&*value)] {
+        assert_eq!(client.ask(&mut masters, proposal.clone(), value, |_| true).len(), 2);
+    }
+    masters.iter_mut().take(3).for_each(restart);
+    let mut late = Client::new(&[0, 1, 2], None);
+    connect_often(&mut late, &mut masters, &[2_000], &dice);
+    for index in [0, 1] {
+        let (_, promised) = masters[index].decree.clone().unwrap();
+        assert_eq!(promised.accepted.map(|accepted| accepted.value), Some(value.clone().into()), "{index}");
+    }
+}
+
+#[test]
+fn half_without_records_waits_for_init() {
+    for count in [1, 2, 4] {
+        let dice = Dice::new(1);
+        let (mut masters, all) = set_of(count, &dice);
+        let empty = count.div_ceil(2);
+        for master in masters.iter_mut().take(empty) {
+            *master = MadeUpMaster::new(50 + master.run_id);
+        }
+        masters.iter_mut().skip(empty).for_each(restart);
+        let mut client = Client::new(&all, None);
+        let later = 5 + 3 * quarantine();
+        connect_often(&mut client, &mut masters, &[5, later], &dice);
+        let steps = client.connect_to_all(&mut masters, later, &dice);
+        assert!(client.voters(&masters, later).is_empty(), "{count}");
+        assert!(steps.iter().all(|step| refusal(step) == Some(Refusal::NoSet)), "{count}: {steps:?}");
+        let mut begins = Client::new(&all, Some(None));
+        let ends = later + quarantine();
+        connect_often(&mut begins, &mut masters, &[later, ends], &dice);
+        assert_eq!(begins.voters(&masters, ends), all, "{count}");
+    }
+}
+
+#[test]
+fn less_than_half_without_records_follows_the_restarted() {
+    let dice = Dice::new(1);
+    let (mut masters, all) = set_of(5, &dice);
+    for (index, master) in masters.iter_mut().enumerate() {
+        if index < 2 { *master = MadeUpMaster::new(50 + index as u64) } else { restart(master) }
+    }
+    let mut client = Client::new(&all, None);
+    let ends = 5 + quarantine();
+    connect_often(&mut client, &mut masters, &[5, ends], &dice);
+    assert_eq!(client.voters(&masters, ends), all);
+}
+
+#[test]
+fn a_client_never_resumes_a_lost_set() {
+    for list in [&[0, 1, 2][..], &[0, 1], &[0, 1, 3]] {
+        let dice = Dice::new(1);
+        let mut masters = set(&dice);
+        let mut client = Client::new(&[0, 1, 2], None);
+        client.connect_to_all(&mut masters, 1, &dice);
+        let members = client.membership.newest().unwrap().members.without(3);
+        decide(&mut client, &mut masters, members, 1_000, &dice);
+        the_fourth_joins(&mut client, &mut masters, 2_000 + quarantine(), &dice);
+        for index in [0, 1] {
+            masters[index] = MadeUpMaster::new(50 + index as u64);
+        }
+        let now = 3_000 + 2 * quarantine();
+        let mut other = Client::new(list, None);
+        for client in [&mut client, &mut other] {
+            connect_often(client, &mut masters, &[now, now + 2 * quarantine()], &dice);
+            assert!(client.voters(&masters, now + 2 * quarantine()).len() < client.quorum(), "{list:?}");
+        }
+        assert!(masters[0].record.is_none() && masters[1].record.is_none(), "{list:?}");
+    }
+}
+
+/// One of them keeps its record.
+#[test]
+fn init_replaces_a_lost_set_under_another_id() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let before = masters[2].record.clone().unwrap().set;
+    for index in [0, 1] {
+        masters[index] = MadeUpMaster::new(50 + index as u64);
+    }
+    let mut begins = beginner(&[0, 1, 2], "another");
+    connect_often(&mut begins, &mut masters, &[5, 5 + quarantine()], &dice);
+    assert_eq!(begins.voters(&masters, 5 + quarantine()), [0, 1, 2]);
+    let sets = masters.iter().take(3).map(|master| master.record.clone().unwrap().set);
+    assert!(sets.into_iter().all(|set| *set == *"another" && set != before));
+}
+
+#[test]
+fn init_waits_until_every_master_answered() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    for index in [0, 1] {
+        masters[index] = MadeUpMaster::new(50 + index as u64);
+    }
+    let mut begins = beginner(&[0, 1, 2], "another");
+    begins.cut_off = vec![2];
+    connect_often(&mut begins, &mut masters, &[5, 10_000_000], &dice);
+    assert!(masters[0].record.is_none());
+    // What it showed long ago does not count.
+    begins.cut_off = vec![];
+    begins.connect(2, &mut masters, 10_000_000, &dice);
+    begins.cut_off = vec![2];
+    connect_often(&mut begins, &mut masters, &[12_000_000], &dice);
+    assert!(masters[0].record.is_none());
+    begins.cut_off = vec![];
+    connect_often(&mut begins, &mut masters, &[12_000_000], &dice);
+    assert!(masters.iter().take(3).all(|master| *master.record.clone().unwrap().set == *"another"));
+}
+
+/// The set has one master less by now.
+#[test]
+fn init_with_an_older_list_does_not_begin() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.membership.newest().unwrap().members.without(3);
+    decide(&mut client, &mut masters, members, 1_000, &dice);
+    masters[1] = MadeUpMaster::new(9);
+    let mut begins = beginner(&[0, 1, 2], "another");
+    connect_often(&mut begins, &mut masters, &[5_000], &dice);
+    let steps = begins.connect_to_all(&mut masters, 5_000, &dice);
+    assert_eq!(refusal(&steps[1]), Some(Refusal::OtherMembers), "{steps:?}");
+    assert!(masters[1].record.is_none());
+    let mut begins = beginner(&[0, 1], "another");
+    connect_often(&mut begins, &mut masters, &[5_000, 5_000 + quarantine()], &dice);
+    assert_eq!(begins.voters(&masters, 5_000 + quarantine()), [0, 1]);
+}
+
+/// It was killed when it had made one of them a member, or all but one.
+#[test]
+fn init_does_not_take_its_own_set_for_lost() {
+    for members in [1, 2] {
+        let dice = Dice::new(1);
+        let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+        let mut killed = beginner(&[0, 1, 2], "first");
+        connect_often(&mut killed, &mut masters, &[0], &dice);
+        let now = quarantine();
+        for master in masters.iter_mut().take(members) {
+            let record = master.record.as_mut().unwrap();
+            (record.state, record.stamp) =
+                (MemberState::Member, format!("{members} {}", record.stamp).into());
+        }
+        let mut next = beginner(&[0, 1, 2], "a next one");
+        connect_often(&mut next, &mut masters, &[now, now + quarantine()], &dice);
+        assert!(masters.iter().all(|master| *master.record.clone().unwrap().set == *"first"), "{members}");
+        assert_eq!(next.voters(&masters, now + quarantine()), [0, 1, 2], "{members}");
+    }
+}
+
+#[test]
+fn the_lower_of_two_ids_goes_on() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+    let mut others = [beginner(&[0, 1, 2], "b"), beginner(&[0, 1, 2], "a")];
+    // The first one has heard all before the second one writes.
+    for index in [0, 1, 2] {
+        for client in &mut others {
+            client.membership.next(index, masters[index].shown(1), false, &dice);
+        }
+    }
+    others[0].connect(0, &mut masters, 1, &dice);
+    for index in [1, 2] {
+        let shown = MadeUpMaster::new(1 + index as u64);
+        if let HelloStep::Write(change) = others[1].membership.next(index, shown.shown(1), false, &dice) {
+            masters[index].write(&change, 1);
+        }
+    }
+    let ids = |masters: &[MadeUpMaster]| {
+        masters.iter().map(|master| master.record.clone().unwrap().set).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&masters), ["b", "a", "a"].map(Arc::from));
+    for now in [2, 2, 2 + quarantine(), 2 + quarantine()] {
+        others.iter_mut().for_each(|client| drop(client.connect_to_all(&mut masters, now, &dice)));
+    }
+    assert_eq!(ids(&masters), ["a", "a", "a"].map(Arc::from));
+    assert_eq!(others[0].voters(&masters, 2 + quarantine()), [0, 1, 2]);
+}
+
+/// It is in the way of a lower id, though it was told of the other one first.
+#[test]
+fn a_member_beats_a_lower_id() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+    let mut begins = beginner(&[0, 1, 2], "b");
+    connect_often(&mut begins, &mut masters, &[0, quarantine()], &dice);
+    assert_eq!(begins.voters(&masters, quarantine()), [0, 1, 2]);
+    masters[2] = MadeUpMaster::new(9);
+    let mut lower = beginner(&[0, 1, 2], "a");
+    lower.membership.next(2, masters[2].shown(quarantine()), false, &dice);
+    connect_often(&mut lower, &mut masters, &[quarantine(), 2 * quarantine()], &dice);
+    assert!(masters.iter().all(|master| *master.record.clone().unwrap().set == *"b"));
+}
+
+/// Its set may have begun once already, and have lost all but that.
+#[test]
+fn a_candidate_left_over_gives_no_id() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+    connect_often(&mut beginner(&[0, 1, 2], "a"), &mut masters, &[0], &dice);
+    for index in [0, 1] {
+        masters[index] = MadeUpMaster::new(50 + index as u64);
+    }
+    let now = 2 * quarantine() + 1;
+    let mut next = beginner(&[0, 1, 2], "b");
+    connect_often(&mut next, &mut masters, &[now, now + quarantine()], &dice);
+    assert!(masters.iter().all(|master| *master.record.clone().unwrap().set == *"b"));
+    assert_eq!(next.voters(&masters, now + quarantine()), [0, 1, 2]);
+}
+
+/// It has the number of a generation that the other set has, too.
+#[test]
+fn a_client_joins_another_set_when_none_shows_its_own() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let before = client.membership.voters().view;
+    let old = masters[2].clone();
+    for (index, master) in masters.iter_mut().enumerate() {
+        *master = MadeUpMaster::new(50 + index as u64);
+    }
+    let mut begins = beginner(&[0, 1, 2], "another");
+    connect_often(&mut begins, &mut masters, &[5, 5 + quarantine()], &dice);
+    let now = 5 + quarantine();
+    client.connect(0, &mut masters, now, &dice);
+    assert_eq!(refusal(&client.connect(0, &mut masters, now, &dice)), Some(Refusal::OtherMembers));
+    client.connect(2, &mut masters, now, &dice);
+    client.connect_to_all(&mut masters, now, &dice);
+    assert_eq!(client.voters(&masters, now), [0, 1, 2]);
+    assert_ne!(client.membership.voters().view, before);
+    // A master of the set of before is of another one.
+    masters[2] = old;
+    let steps = client.connect_to_all(&mut masters, now, &dice);
+    assert_eq!(refusal(&steps[2]), Some(Refusal::OtherMembers), "{steps:?}");
+}
+
+/// The third one left its set for the fourth, and the client went along.
+#[test]
+fn a_client_joins_a_set_that_begins_with_the_newest_list() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    the_third_leaves_for_the_fourth(&mut client, &mut masters, [1_000, 2_000 + quarantine()], &dice);
+    for index in [0, 1, 3] {
+        masters[index] = MadeUpMaster::new(50 + index as u64);
+    }
+    masters[2].record = None;
+    let now = 3_000 + quarantine();
+    let mut begins = beginner(&[0, 1, 3], "another");
+    connect_often(&mut begins, &mut masters, &[now, now + quarantine()], &dice);
+    assert_eq!(begins.voters(&masters, now + quarantine()), [0, 1, 3]);
+    client.cut_off = vec![];
+    connect_often(&mut client, &mut masters, &[now + quarantine()], &dice);
+    assert_eq!(client.voters(&masters, now + quarantine()), [0, 1, 3]);
+}
+
+#[test]
+fn a_removed_master_that_restarts_is_left_alone() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.membership.newest().unwrap().members.without(3);
+    decide(&mut client, &mut masters, members, 1_000, &dice);
+    restart(&mut masters[2]);
+    let before = masters[2].record.clone();
+    let step = client.connect(2, &mut masters, 2_000, &dice);
+    assert_eq!(refusal(&step), Some(Refusal::Removed));
+    assert_eq!(masters[2].record, before);
+}
+
+/// Its set began without it, as what it showed was known for a moment.
+#[test]
+fn a_late_candidate_gets_its_place() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+    connect_often(&mut beginner(&[0, 1, 2], "a"), &mut masters, &[0], &dice);
+    for master in masters.iter_mut().take(2) {
+        let record = master.record.as_mut().unwrap();
+        (record.state, record.stamp) = (MemberState::Member, format!("2 {}", record.stamp).into());
+    }
+    let now = quarantine() + 10_000_000;
+    let mut client = Client::new(&[0, 1, 2], None);
+    for index in [0, 1] {
+        client.connect(index, &mut masters, now - 5_000_000, &dice);
+    }
+    client.connect(2, &mut masters, now, &dice);
+    let record = masters[2].record.clone().unwrap();
+    assert_eq!((record.state, record.quarantine), (MemberState::Member, now + quarantine()));
 }
 
 #[test]
@@ -654,18 +1026,6 @@ fn what_most_forgot_goes_on_without_those_that_are_gone_where_a_person_says_so()
         let now = 5 + quarantine();
         assert_eq!(client.voters(&masters, now - 1), [1]);
         assert_eq!(client.voters(&masters, now), if recovers { &[0, 1][..] } else { &[1] });
-        // Candidates, one of which died.
-        let mut masters = set(&dice);
-        masters.iter_mut().take(2).for_each(|master| master.record = None);
-        let mut client = Client::new(&[0, 1, 2], None);
-        (0..2).for_each(|_| drop(client.connect_to_all(&mut masters, 5, &dice)));
-        let mut client = Client::new(&[0, 1, 2], None);
-        client.membership.recover(recovers);
-        (0..2).for_each(|_| {
-            client.connect(0, &mut masters, now, &dice);
-            client.connect(2, &mut masters, now, &dice);
-        });
-        assert_eq!(client.voters(&masters, now), if recovers { &[0, 2][..] } else { &[2] });
     }
 }
 
@@ -708,32 +1068,6 @@ fn a_list_of_before_is_judged_by_the_set_of_now() {
     late.cut_off = vec![];
     (0..3).for_each(|_| drop(late.connect_to_all(&mut masters, now + 1, &dice)));
     assert_eq!(masters[2].record.as_ref().unwrap().set, newest.set);
-}
-
-/// One was told of the newer generation before the others forgot it, too, and nobody who knew it
-/// goes on.
-#[test]
-fn masters_that_all_forgot_begin_again_in_the_newest_generation() {
-    let dice = Dice::new(1);
-    let mut masters = set(&dice);
-    let mut client = Client::new(&[0, 1, 2], None);
-    client.connect_to_all(&mut masters, 1, &dice);
-    let before = masters.clone();
-    let members = client.membership.newest().unwrap().members.clone();
-    decide(&mut client, &mut masters, members, 1_000, &dice);
-    for index in [1, 2] {
-        masters[index] = before[index].clone();
-    }
-    for master in masters.iter_mut().take(3) {
-        let record = master.record.as_mut().unwrap();
-        record.state = MemberState::Candidate;
-        master.decree = Some((record.incarnation.clone(), Promised::default()));
-    }
-    let mut fresh = Client::new(&[0, 1, 2], None);
-    let now = 3_000_000 + quarantine();
-    (0..4).for_each(|_| drop(fresh.connect_to_all(&mut masters, now, &dice)));
-    assert_eq!(fresh.voters(&masters, now), [0, 1, 2]);
-    assert_eq!(fresh.membership.newest().unwrap().generation, 1);
 }
 
 /// It would count a quorum of those that it knows.
@@ -827,7 +1161,7 @@ fn what_was_prepared_and_came_to_nothing_is_in_nobodys_way_for_long() {
     let mut client = Client::new(&[0, 1, 2], Some(None));
     for now in [quarantine(), 2 * quarantine()] {
         let steps = [(); 2].map(|()| client.connect_to_all(&mut masters, now, &dice))[1].clone();
-        assert_eq!(refusal(&steps[1]), Some(Refusal::OtherMembers), "{now}: {steps:?}");
+        assert_eq!(refusal(&steps[0]), Some(Refusal::OtherMembers), "{now}: {steps:?}");
     }
     let now = 2 * quarantine() + 1;
     for now in [now, now, now + quarantine(), now + quarantine(), now + quarantine()] {
@@ -851,7 +1185,7 @@ const STEP: u64 = 3_000_000;
 /// Masters that restart, are emptied, were replicas or went back, and clients with one list or
 /// another that begin sets, connect, and lock: whoever has a lock has it alone until its lease
 /// ends.
-fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u64) {
+fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> Walked {
     let dice = Dice::new(seed);
     let mut masters: Vec<_> = (1..6).map(MadeUpMaster::new).collect();
     let mut clients: Vec<Client> = Vec::new();
@@ -872,7 +1206,13 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
                 let list = dice.below(lists.len());
                 // Whoever begins a second set with masters that the first one lost has two.
                 let begins = (dice.below(2) == 0 && (list == 0 || !faults)).then_some(None);
-                clients.push(Client::new(lists[list], begins));
+                let current = newest_list(&masters);
+                let list = if changes { &current } else { lists[list] };
+                let mut client = Client::new(list, begins);
+                if let Some(begins) = &mut client.membership.begins {
+                    begins.id = fresh(&dice);
+                }
+                clients.push(client);
             }
             1 => now += STEP * (1 + dice.below(8) as u64),
             10 => masters[at].run_id = next_run,
@@ -886,7 +1226,8 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
                 }
                 client.connect_to_all(&mut masters, now, &dice);
                 if changes && what > 6 && client.change(&mut masters, now, &dice) {
-                    newest = newest.max(client.membership.newest().unwrap().generation);
+                    let record = client.membership.newest().unwrap();
+                    newest = newest.max(record.generation);
                     if dice.below(2) == 0 {
                         continue; // it is killed, or cut off, before it tells a master
                     }
@@ -910,7 +1251,32 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> (usize, u
             _ => {}
         }
     }
-    (grants, newest)
+    // No more faults, and one more `init` with the list of the set.
+    let current = newest_list(&masters);
+    let mut last = Client::new(&current, Some(None));
+    for _ in 0..8 {
+        now += quarantine();
+        (0..6).for_each(|_| drop(last.connect_to_all(&mut masters, now, &dice)));
+    }
+    let ends = last.voters(&masters, now).len() >= last.quorum();
+    Walked { grants, newest, ends }
+}
+
+/// The list of the newest generation that a master shows.
+fn newest_list(masters: &[MadeUpMaster]) -> Vec<usize> {
+    let records = masters.iter().filter_map(|master| master.record.as_ref());
+    let of_set = records.filter(|its| its.state != MemberState::Candidate);
+    let Some(newest) = of_set.max_by_key(|its| its.generation) else { return vec![0, 1, 2] };
+    newest.members.iter().map(|(_, name)| name[1..].parse().unwrap()).collect()
+}
+
+/// What came of a walk.
+struct Walked {
+    grants: usize,
+    /// The highest generation.
+    newest: u64,
+    /// Whether locks can be had in the end.
+    ends: bool,
 }
 
 /// Has most masters of the set accept another list, and tells those that are reached.
@@ -919,9 +1285,10 @@ fn decide(client: &mut Client, masters: &mut [MadeUpMaster], members: Members, n
     let newest = client.membership.newest().unwrap().clone();
     let voters = client.membership.voters().masters;
     let ballot = Ballot::new(now, Ballot::default(), dice);
-    let proposal = Proposal { ballot, generation: newest.generation + 1, masters: voters };
+    let set = newest.set.clone();
+    let proposal = Proposal { set, ballot, generation: newest.generation + 1, masters: voters };
     for value in [None, Some(members.to_string())] {
-        let said = client.ask(masters, proposal, value.as_deref(), |_| true);
+        let said = client.ask(masters, proposal.clone(), value.as_deref(), |_| true);
         assert!(said.len() * 2 > newest.members.len());
     }
     client.membership.decided(&newest, members, now);
@@ -1036,83 +1403,6 @@ fn what_one_of_two_accepted_is_not_passed_over_when_the_other_forgets() {
     }
 }
 
-/// As above, and before the first one is ready somebody tells it of the change. It may have
-/// accepted the change after that, too, so it has no place before the others were asked.
-#[test]
-fn a_master_that_forgot_has_no_place_by_a_newer_generation_alone() {
-    let dice = Dice::new(1);
-    let mut masters = set(&dice);
-    let [mut client, mut late] = [(); 2].map(|()| Client::new(&[0, 1, 2], None));
-    client.connect_to_all(&mut masters, 1, &dice);
-    let members = client.membership.newest().unwrap().members.without(3);
-    decide(&mut client, &mut masters, members, 1_000, &dice);
-    let now = 2_000 + quarantine();
-    let before = masters[1].record.clone();
-    client.cut_off = vec![2];
-    the_fourth_joins(&mut client, &mut masters, now, &dice);
-    masters[0] = MadeUpMaster::new(9);
-    masters[1].record = before.clone();
-    late.cut_off = vec![2, 3];
-    client.cut_off = vec![2, 3];
-    (0..2).for_each(|_| drop(late.connect_to_all(&mut masters, now + 1, &dice)));
-    let state = |masters: &[MadeUpMaster]| masters[0].record.as_ref().map(|its| (its.generation, its.state));
-    assert_eq!(state(&masters), Some((1, MemberState::Candidate)));
-    (0..2).for_each(|_| drop(client.connect_to_all(&mut masters, now + 2, &dice)));
-    assert_eq!(state(&masters), Some((2, MemberState::Candidate)));
-    // It tells who knows only the one before, though the others forget it, too.
-    let mut told = Client::new(&[0, 1, 2], None);
-    told.cut_off = vec![0, 2, 3];
-    masters[1].record = before;
-    told.connect_to_all(&mut masters, now + 3, &dice);
-    told.cut_off = vec![1, 2, 3];
-    told.connect_to_all(&mut masters, now + 3, &dice);
-    assert_eq!(told.membership.newest().unwrap().generation, 2);
-    client.cut_off = vec![2];
-    let now = now + 2_000_000 + quarantine();
-    (0..3).for_each(|_| drop(client.connect_to_all(&mut masters, now, &dice)));
-    assert_eq!(state(&masters), Some((2, MemberState::Member)));
-    let (_, promised) = masters[0].decree.clone().unwrap();
-    assert_eq!(promised.generation, 3, "what the others accepted");
-}
-
-/// The second one accepted it, and the others may have. They forget that, and nobody finishes it;
-/// nor can whoever is of an older build, nor before a quarantine.
-#[test]
-fn what_the_rest_accepted_comes_about_where_most_forgot() {
-    for (is_readable, restarts) in [(true, false), (false, false), (true, true)] {
-        let dice = Dice::new(1);
-        let mut masters = set(&dice);
-        let mut client = Client::new(&[0, 1, 2], None);
-        client.connect_to_all(&mut masters, 1, &dice);
-        let value = client.membership.newest().unwrap().members.without(3).to_string();
-        let value = if is_readable { value } else { "of a newer build".to_owned() };
-        let ballot = Ballot::new(1_000, Ballot::default(), &dice);
-        let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
-        for value in [None, Some(&*value)] {
-            client.ask(&mut masters, proposal, value, |index| index == 1);
-        }
-        for forgetful in [0, 2] {
-            masters[forgetful] = MadeUpMaster::new(10 + forgetful as u64);
-        }
-        let mut late = Client::new(&[0, 1, 2], None);
-        let later = 2_000 + quarantine();
-        for (cut_off, now, is_decided) in
-            [(vec![2], 2_000, false), (vec![], 2_000, false), (vec![], later, true)]
-        {
-            late.cut_off = cut_off;
-            assert!(late.voters(&masters, now).len() < late.quorum());
-            if is_decided && restarts {
-                masters[0].run_id += 1;
-            }
-            (0..3).for_each(|_| drop(late.connect_to_all(&mut masters, now, &dice)));
-            let members = late.membership.newest().unwrap().members.len();
-            assert_eq!(members == 2, is_decided && is_readable && !restarts);
-        }
-        let voters: &[usize] = if is_readable && !restarts { &[0, 1] } else { &[1] };
-        assert_eq!(late.voters(&masters, later), voters);
-    }
-}
-
 /// Masters that forgot it decided something else.
 #[test]
 fn a_decision_that_no_master_was_told_of_is_given_up() {
@@ -1161,37 +1451,6 @@ fn a_master_that_forgot_a_change_has_no_vote_under_the_list_before() {
     assert_eq!(late.voters(&masters, now), [0, 1, 3]);
 }
 
-/// The third one was cut off, and left the set for the fourth. Then the first two lose their keys,
-/// and it is back: by its record the set is the one of before. Nothing but a client that runs, or a
-/// master of now that answers, can tell a client that begins.
-#[test]
-fn masters_that_most_forgot_know_the_last_change_by_a_client_that_runs() {
-    for runs in [true, false] {
-        let dice = Dice::new(1);
-        let mut masters = set(&dice);
-        let mut client = Client::new(&[0, 1, 2], None);
-        client.connect_to_all(&mut masters, 1, &dice);
-        let now = 2_000 + quarantine();
-        the_third_leaves_for_the_fourth(&mut client, &mut masters, [1_000, now], &dice);
-        (0..2).for_each(|index| masters[index] = MadeUpMaster::new(8 + index as u64));
-        let mut begins = Client::new(&[0, 1, 2], None);
-        begins.cut_off = vec![3];
-        let over = now + 3 + quarantine();
-        for now in [now + 2, now + 2, over, over] {
-            begins.connect_to_all(&mut masters, now, &dice);
-            if runs {
-                client.connect_to_all(&mut masters, now, &dice);
-            }
-        }
-        begins.connect_to_all(&mut masters, over, &dice);
-        let goes_by = begins.membership.newest().unwrap().generation;
-        assert_eq!(
-            (goes_by, begins.voters(&masters, over).contains(&2)),
-            if runs { (2, false) } else { (0, true) }
-        );
-    }
-}
-
 /// Its list is of so long ago that no record tells of it.
 #[test]
 fn a_client_that_runs_goes_along_with_any_number_of_changes() {
@@ -1229,11 +1488,9 @@ fn what_most_masters_are_of_counts_and_not_what_is_heard_first() {
         (master.record, master.decree) = (None, None);
     }
     let mut begins = Client::new(&[0, 1, 2], Some(Some(vec!["1".into(), "2".into(), "3".into()])));
+    begins.membership.begins.as_mut().unwrap().id = "another".into();
     (0..3).for_each(|_| drop(begins.connect_to_all(&mut masters, 10_000, &dice)));
     assert_eq!(begins.voters(&masters, 10_000), [0, 1, 2]);
-    for master in &mut masters[..3] {
-        master.record.as_mut().unwrap().set = "another".into();
-    }
     masters[0] = from_before;
     let mut client = Client::new(&[0, 1, 2], None);
     for _ in 0..2 {
@@ -1276,9 +1533,10 @@ fn a_master_that_forgot_is_told_what_the_others_accepted() {
     let mut client = Client::new(&[0, 1, 2], None);
     client.connect_to_all(&mut masters, 1, &dice);
     let ballot = Ballot::new(1_000, Ballot::default(), &dice);
-    let proposal = Proposal { ballot, generation: 1, masters: MasterSet::first(2) };
+    let set = client.membership.newest().unwrap().set.clone();
+    let proposal = Proposal { set, ballot, generation: 1, masters: MasterSet::first(2) };
     for value in [None, Some("value")] {
-        assert_eq!(client.ask(&mut masters, proposal, value, |_| true).len(), 2);
+        assert_eq!(client.ask(&mut masters, proposal.clone(), value, |_| true).len(), 2);
     }
     masters[1] = MadeUpMaster { run_id: 9, record: masters[1].record.clone(), ..MadeUpMaster::new(9) };
     client.connect_to_all(&mut masters, 2_000, &dice);
@@ -1297,13 +1555,15 @@ fn whoever_has_the_lock_has_it_alone_however_the_members_change() {
     for faults in [false, true] {
         let mut grants = 0;
         let mut changes = 0;
+        let mut stuck = 0;
         for seed in 0..600 {
-            let (its_grants, newest) = walk(seed, &[&[0, 1, 2]], faults, true);
-            grants += its_grants;
-            changes += newest;
+            let walked = walk(seed, &[&[0, 1, 2]], faults, true);
+            grants += walked.grants;
+            changes += walked.newest;
+            stuck += usize::from(!walked.ends);
         }
-        println!("{grants} grants, {changes} changes, faults {faults}");
-        assert!(grants > 5_000 && changes > 600, "faults {faults}: {grants} grants, {changes} changes");
+        println!("{grants} grants, {changes} changes, {stuck} stuck, faults {faults}");
+        assert!(grants > 4_000 && changes > 600, "faults {faults}: {grants} grants, {changes} changes");
     }
 }
 
@@ -1317,7 +1577,7 @@ fn whoever_has_the_lock_has_it_alone_whatever_lists_and_losses_there_are() {
     ];
     for lists in lists {
         for faults in [false, true] {
-            let grants: usize = (0..150).map(|seed| walk(seed, lists, faults, false).0).sum();
+            let grants: usize = (0..150).map(|seed| walk(seed, lists, faults, false).grants).sum();
             assert!(grants > 1_200, "{lists:?}, faults {faults}: {grants} grants only");
         }
     }
