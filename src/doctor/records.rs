@@ -71,9 +71,6 @@ impl Records {
         let begins_in = if self.goes_on { wait } else { self.begins_in };
         Some(match (&foretold.step, &foretold.anew) {
             (HelloStep::Refuse(reason, why), _) => (refused(*reason, why, found, visitor), None),
-            (_, Some(change)) if change.record.state == MemberState::Candidate => {
-                (begin_anew(found, begins_in), begins_in)
-            }
             (_, Some(change)) => (forgot(found, server, change), wait),
             (HelloStep::Wait(why), None) if found.is_some() => (begin(why, begins_in), begins_in),
             (HelloStep::Wait(why), None) => {
@@ -153,6 +150,10 @@ impl Foretold {
     /// For how long the master has no vote; `None` where that has no end yet.
     fn wait(&self) -> Option<Duration> {
         let record = self.shown.record.as_ref().filter(|_| !matches!(self.step, HelloStep::Refuse(..)))?;
+        let lost_state = record.run_id != self.shown.run_id || self.shown.decree != record.incarnation;
+        if lost_state && matches!(self.step, HelloStep::Wait(_)) {
+            return None; // a candidate
+        }
         Some(Duration::from_micros(record.quarantine.saturating_sub(self.shown.time)))
     }
 }
@@ -213,19 +214,9 @@ fn forgot(found: Option<&MasterRecord>, server: &Server, change: &Change) -> Fin
     Finding::warn(ABOUT, what, "have a client connect, or run quorate init")
 }
 
-/// A candidate that is written anew, or a member that becomes one: most of them lost their records.
-fn begin_anew(found: Option<&MasterRecord>, begins_in: Option<Duration>) -> Finding {
-    let what = if found.is_some() { "candidate that restarted" } else { "it lost its record, as most did" };
-    let when = begins_in.map_or("once all masters are there".to_owned(), |time| {
-        format!("{} from when a client connects", secs(time))
-    });
-    let what = format!("{what}: its set begins, or goes on, {when}");
-    Finding::warn(ABOUT, what, "run quorate init: it waits for that")
-}
-
 fn begin(why: &str, begins_in: Option<Duration>) -> Finding {
     let what = match begins_in {
-        Some(time) => format!("candidate: its set begins, or goes on, in {}", secs(time)),
+        Some(time) => format!("candidate: its set begins in {}", secs(time)),
         None => format!("candidate: {why}"),
     };
     Finding::warn(ABOUT, what, "run quorate init: it waits for that")

@@ -967,7 +967,9 @@ impl<'a> MasterCase<'a> {
             return match newest {
                 _ if self.is_new => self.write_new(record),
                 Some(_) => self.rejoin(Some(record)),
-                None => HelloStep::Wait("it lost its state while its set begins: quorate init".to_owned()),
+                None => HelloStep::Wait(
+                    "it lost its state while its set begins: `quorate init` goes on with it".to_owned(),
+                ),
             };
         }
         if let Some(step) = self.bounded(record).or_else(|| self.note_history(record)) {
