@@ -180,6 +180,8 @@ pub enum Error {
         why: Arc<str>,
         /// The fingerprint of masters without records, where another one was given.
         fingerprint: Option<Arc<str>>,
+        /// Whether masters refuse this client permanently, so that another try does not help.
+        permanent: bool,
     },
 
     /// [`Redlock::change_members`](crate::Redlock::change_members) did not change the set.

@@ -17,7 +17,14 @@ use crate::words::quoted;
 pub(crate) const FIRST: Duration = Duration::from_secs(1);
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 
+/// How long to do nothing between two looks at a set.
+const AGAIN: Duration = Duration::from_secs(5);
+
 pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
+    if args.watch {
+        job::until_ended(watch(&args)).await?;
+        return Ok(exit::OK);
+    }
     let are_given = args.masters.are_given();
     let mut options = args.masters.options()?;
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
@@ -43,6 +50,33 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
         (None, false) => out!("the set of {count} masters is complete"),
     }
     Ok(exit::OK)
+}
+
+/// Begins the set whenever at least half of its masters lost their records, and says when the outcome
+/// changes. Returns what another try does not mend.
+async fn watch(args: &InitArgs) -> Failure {
+    let mut before = String::new();
+    loop {
+        let outcome = match try_once(args).await {
+            Ok(outcome) => outcome,
+            Err(failure) => return failure,
+        };
+        if outcome != before {
+            out!("{outcome}");
+            before = outcome;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// With a client of its own, which knows nothing of before.
+async fn try_once(args: &InitArgs) -> Result<String, Failure> {
+    let redlock = args.masters.clone().builder()?.wait(args.wait).build()?;
+    match begin(&redlock, Init::new()).await {
+        Ok(_) => Ok(format!("the set of {} masters is complete", masters(&redlock).len())),
+        Err(Error::NotBegun { why, permanent: false, .. }) => Ok(format!("waits: {why}")),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Their URLs, without users and passwords.

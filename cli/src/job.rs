@@ -65,6 +65,15 @@ pub(crate) async fn unless_ended<T>(
     }
 }
 
+/// Does this until a signal ends this process.
+pub(crate) async fn until_ended(what: impl Future<Output = Failure>) -> Result<(), Failure> {
+    let mut signals = fatal_signals()?;
+    tokio::select! {
+        failure = what => Err(failure),
+        _ = next(&mut signals) => Ok(()),
+    }
+}
+
 /// Each of these signals, when it arrives.
 fn arrivals(signals: &[Signal]) -> io::Result<SelectAll<impl Stream<Item = Signal> + Unpin + use<>>> {
     signals

@@ -65,7 +65,7 @@ impl Engine {
             if goes_on.await? {
                 return Ok(());
             }
-            Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None })
+            Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None, permanent: true })
         })
         .await
     }
@@ -81,7 +81,7 @@ impl Engine {
             Ok(run_ids) => run_ids,
             Err(master) => {
                 let why = format!("{master} has a record, so it was used: begin it without --never-used");
-                return Err(Error::NotBegun { why: why.into(), fingerprint: None });
+                return Err(Error::NotBegun { why: why.into(), fingerprint: None, permanent: true });
             }
         };
         let its = fingerprint_of(&run_ids);
@@ -89,7 +89,7 @@ impl Engine {
             return Ok(run_ids);
         }
         let why = format!("the fingerprint of these masters is {its}, and not {fingerprint:?}");
-        Err(Error::NotBegun { why: why.into(), fingerprint: Some(its) })
+        Err(Error::NotBegun { why: why.into(), fingerprint: Some(its), permanent: true })
     }
 
     /// Waits for what the records of `needed` masters come to, with all masters connected: for as
@@ -119,11 +119,12 @@ impl Engine {
             let is_past = |wait: Duration| self.clock().now() >= began + wait;
             let is_denied = trust.is_denied(needed, is_past(CONNECTING));
             if refused.is_some() || is_denied || is_past(self.settings().wait + quarantine) {
+                let permanent = refused.is_some() || is_denied;
                 let why = match refused {
                     Some(why) => why,
                     None => self.in_the_way().await.into(),
                 };
-                return Err(Error::NotBegun { why, fingerprint: None });
+                return Err(Error::NotBegun { why, fingerprint: None, permanent });
             }
             self.until_seen(seen).await;
         }

@@ -63,6 +63,23 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
     }
 }
 
+/// It begins the set, begins it again when all masters were emptied, and ends well when it is told to.
+#[test]
+fn a_watch_begins_a_set_again_that_lost_its_records() {
+    let masters = Masters::start(3);
+    let mut command = quorate(&masters);
+    let mut watch = command.args(["init", "--watch"]).args(SHORT).stdout(Stdio::piped()).spawn().unwrap();
+    let locks = || run(&masters, &[&["--ttl", "1s"][..], &SHORT].concat()).0 == 0;
+    wait_until("the set to begin", locks);
+    let before = records(&masters);
+    masters.iter().for_each(RedisServer::wipe);
+    wait_until("the set to begin again", locks);
+    assert_ne!(records(&masters), before);
+    let pid = rustix::process::Pid::from_child(&watch);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(watch.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn a_master_without_a_scheme_is_a_slip() {
     for change in [&["add", "db4:6379"][..], &["remove", "db4:6379"], &["replace", "redis://db3", "db4"]] {
