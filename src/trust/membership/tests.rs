@@ -851,7 +851,6 @@ fn a_client_joins_a_set_that_begins_with_the_newest_list() {
     for index in [0, 1, 3] {
         masters[index] = MadeUpMaster::new(50 + index as u64);
     }
-    masters[2].record = None;
     let now = 3_000 + quarantine();
     let mut begins = beginner(&[0, 1, 3], "another");
     connect_often(&mut begins, &mut masters, &[now, now + quarantine()], &dice);
@@ -859,6 +858,21 @@ fn a_client_joins_a_set_that_begins_with_the_newest_list() {
     client.cut_off = vec![];
     connect_often(&mut client, &mut masters, &[now + quarantine()], &dice);
     assert_eq!(client.voters(&masters, now + quarantine()), [0, 1, 3]);
+}
+
+/// One was emptied, and another set wants it. The others restarted with their records.
+#[test]
+fn a_candidate_counts_as_a_master_that_lost_state() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    masters.push(MadeUpMaster::new(5));
+    masters[2] = MadeUpMaster::new(9);
+    connect_often(&mut beginner(&[2, 3, 4], "another"), &mut masters, &[5], &dice);
+    assert_eq!(*masters[2].record.clone().unwrap().set, *"another");
+    masters.iter_mut().take(2).for_each(restart);
+    let mut client = Client::new(&[0, 1, 2], None);
+    connect_often(&mut client, &mut masters, &[6, 6 + quarantine()], &dice);
+    assert_eq!(client.voters(&masters, 6 + quarantine()), [0, 1, 2]);
 }
 
 #[test]
