@@ -927,15 +927,16 @@ impl<'a> MasterCase<'a> {
         all.all(|index| shown[index].as_ref().is_some_and(|shown| self.is_now(shown.time)))
     }
 
-    /// Whether at most half of the masters keep their records as members. Where all keep one as a
-    /// candidate or a member, the set is about to begin.
+    /// Whether at most half of the masters keep their records as members. If all keep one as a
+    /// candidate or a member in the first generation, the set is about to begin.
     fn is_lost(&self, newest: &MasterRecord) -> bool {
         let is_member = |index: &usize| {
             self.membership.record_of(*index).is_some_and(|its| its.state == MemberState::Member)
         };
         let keep: Vec<usize> = self.keep_records(newest).collect();
         let all = self.membership.places.iter().flatten().count();
-        keep.iter().copied().filter(|index| is_member(index)).count() * 2 <= all && keep.len() < all
+        keep.iter().copied().filter(|index| is_member(index)).count() * 2 <= all
+            && (keep.len() < all || newest.generation > 0)
     }
 
     /// The masters of the newest list that keep their records of the set, whatever process they are.
