@@ -52,8 +52,8 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     Ok(exit::OK)
 }
 
-/// Begins the set whenever at least half of its masters lost their records, and says when the outcome
-/// changes. Returns what another try does not mend.
+/// Begins the set whenever at least half of its masters lost their records, and says when the
+/// outcome changes. Returns what another try does not mend.
 async fn watch(args: &InitArgs) -> Failure {
     let mut before = String::new();
     loop {
