@@ -685,8 +685,8 @@ async fn of_two_sets_that_begin_together_and_share_a_master_one_is_complete_at_m
     }
 }
 
-/// {a, b, c} became {a, d, e}, the records were deleted, and a set of {a, b, c} begun again. A client
-/// of the set of before, which was cut off, returns.
+/// {a, b, c} became {a, d, e}, the records were deleted, and a set of {a, b, c} begun again. A
+/// client of the set of before, which was cut off, returns.
 #[tokio::test]
 async fn a_client_of_a_set_that_was_begun_again_undoes_nothing() {
     for _ in 0..times() {

@@ -63,7 +63,7 @@ fn a_client_of_masters_that_are_no_set_is_told_at_once_how_one_begins() {
     }
 }
 
-/// It begins the set, begins it again when all masters were emptied, and ends well when it is told to.
+/// It begins the set, and again when all masters were emptied, and ends well for a signal.
 #[test]
 fn a_watch_begins_a_set_again_that_lost_its_records() {
     let masters = Masters::start(3);
