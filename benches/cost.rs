@@ -76,8 +76,8 @@ fn row(case: usize, contender: &str, blocks: &[Block]) -> Row {
         .with("in_commands_us", a_cycle(|block| block.masters.call_us))
 }
 
-/// With a new name for each cycle, for longer than masters remember a name: old names are forgotten as
-/// fast as new ones come. The first part, in which none is forgotten yet, beside the last.
+/// With a new name for each cycle, for longer than masters remember a name: in the last part old
+/// names are deleted as fast as new ones come, in the first part none is deleted yet.
 pub(crate) fn sustained(scale: Scale) -> Vec<Row> {
     const PART: Duration = Duration::from_secs(20);
     let (parts, part) = scale.of((9, PART), (2, SHORT_BLOCK));

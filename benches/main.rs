@@ -5,7 +5,7 @@
 //! - `cargo bench [-- TOPIC...]` measures topics once, and prints what it found
 //! - `cargo bench -- smoke [TOPIC...]` does so with small sizes, which shows that the benches work,
 //!   and nothing else
-//! - `cargo bench -- figures [TOPIC...]` measures three times, or once where a topic takes minutes or
+//! - `cargo bench -- figures [TOPIC...]` measures three times, but once if a topic takes minutes or
 //!   counts (with `--once`: each topic), writes docs/figures/, and makes the tables of the docs
 //! - `cargo bench -- tables` makes those tables again, and `cargo bench -- check` fails where they
 //!   differ

@@ -1,7 +1,7 @@
-//! The contenders. Each is given a load: so many workers that acquire and release locks, one straight
-//! after the other: nobody waits for the masters that the last decision did not need, except rslock,
-//! which always does. Each cycle locks a new name, and the workers are tasks of a multi-thread tokio
-//! runtime, where the contender does not say otherwise.
+//! The contenders. A load is a number of workers that acquire and release locks one straight after
+//! the other. No contender waits for masters that its last decision did not need, except rslock.
+//! Unless a contender says otherwise, each cycle locks a new name, and the workers are tasks of a
+//! multi-thread tokio runtime.
 
 mod floor;
 mod link;

@@ -155,14 +155,14 @@ fn kind(error: &Error) -> &'static str {
 /// What measures.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
-    locks: Locks,
+    locks: BenchLocks,
     plan: &'a Plan,
     progress: &'a Progress,
 }
 
 /// One client's locks, each with a name of its own.
 #[derive(Clone, Debug)]
-struct Locks {
+struct BenchLocks {
     redlock: Redlock,
     ttl: Duration,
     /// The client's UUID makes the locks' names unlike any other.
@@ -175,7 +175,7 @@ impl<'a> Bench<'a> {
         let owner = redlock.owner().to_string();
         let client = owner.split(':').next().unwrap_or(&owner);
         let names = format!("quorate-bench:{client}").into();
-        let locks = Locks { redlock: redlock.clone(), ttl: plan.ttl, names, next: Arc::default() };
+        let locks = BenchLocks { redlock: redlock.clone(), ttl: plan.ttl, names, next: Arc::default() };
         Self { locks, plan, progress }
     }
 
@@ -263,7 +263,7 @@ enum Cycle {
     Acquired([Moment; 3], Result<(), Error>),
 }
 
-impl Locks {
+impl BenchLocks {
     /// A lock that nobody ever had.
     fn next(&self) -> Lock {
         let number = self.next.fetch_add(1, Ordering::Relaxed);

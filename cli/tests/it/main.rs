@@ -74,7 +74,7 @@ fn forget(masters: &Masters, count: usize, terms: &[&str]) {
 fn hold(server: &RedisServer, owner: &str, holds: u32) {
     let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
     let now = seconds * 1_000_000 + micros;
-    let (fence, entry) = (now.to_string(), format!("{} {now} 1 {holds} 60000", now + 60_000_000));
+    let (fence, entry) = (now.to_string(), format!("{} {now} 1 {holds}", now + 60_000_000));
     let fields = ["kind", "lock", "fence", &fence, "x", &entry, "o:x", owner];
     let _: i64 = server.command(&[&["HSET", "quorate:{l}"][..], &fields].concat());
     let _: i64 = server.command(&["PEXPIRE", "quorate:{l}", "2592000000"]);

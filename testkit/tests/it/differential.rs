@@ -140,7 +140,7 @@ fn note(reply: &Resp, seen: &mut BTreeMap<String, u64>) {
             Resp::Int(1) => count("granted"),
             Resp::Int(_) => count("token"),
             Resp::List(words) => {
-                if words.len() == 11 {
+                if words.len() == 9 {
                     count("permits");
                 }
                 if matches!(words[..], [_, _, Resp::Int(0), Resp::Int(1..=1000), ..]) {
