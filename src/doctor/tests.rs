@@ -149,10 +149,26 @@ fn where_all_is_well_all_can_vote() {
     assert!(report.to_string().starts_with("ok    m0           reach: round trip 1.0 ms"), "{report}");
 }
 
+type Change = fn(&mut Server);
+
+/// Each change of the first master costs its vote, and is found with these words.
+fn assert_costs_the_vote(cases: &[(&str, Change, &[&str])]) {
+    for (about, change, parts) in cases {
+        let report = judged(&visitor(), *change);
+        assert_found(&report, about, Severity::Fail, parts);
+        assert_eq!(report.masters[0].votes_in, None, "{about}");
+        assert_eq!((report.can_vote(), report.has_quorum()), (2, true), "{about}");
+        let verdict = report.together.last().unwrap();
+        assert!(
+            verdict.severity == Severity::Warn && verdict.what.contains("no other may fail"),
+            "{verdict}"
+        );
+    }
+}
+
 #[test]
 fn what_a_client_would_be_refused_for_costs_the_vote() {
-    type Change = fn(&mut Server);
-    let cases: [(&str, Change, &[&str]); 13] = [
+    assert_costs_the_vote(&[
         (
             "role",
             |server| {
@@ -197,6 +213,12 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
             &["the keys quorate:*", "ACL SETUSER USER ~quorate:*"],
         ),
         ("clock", |server| server.looks = vec![look(2, -3_000)], &["-3.000 s from the median", "NTP"]),
+    ]);
+}
+
+#[test]
+fn a_record_that_differs_costs_the_vote() {
+    assert_costs_the_vote(&[
         (
             "record",
             |server| server.record = record(0, &[("max_ttl", "5000")]),
@@ -217,18 +239,7 @@ fn what_a_client_would_be_refused_for_costs_the_vote() {
             |server| server.record = FoundRecord::Unread("WRONGTYPE Operation against".into()),
             &["the key quorate:master is no record, but something else", "DEL quorate:master"],
         ),
-    ];
-    for (about, change, parts) in cases {
-        let report = judged(&visitor(), change);
-        assert_found(&report, about, Severity::Fail, parts);
-        assert_eq!(report.masters[0].votes_in, None, "{about}");
-        assert_eq!((report.can_vote(), report.has_quorum()), (2, true), "{about}");
-        let verdict = report.together.last().unwrap();
-        assert!(
-            verdict.severity == Severity::Warn && verdict.what.contains("no other may fail"),
-            "{verdict}"
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -242,7 +253,6 @@ fn of_one_server_under_two_names_the_first_has_the_vote() {
 
 #[test]
 fn what_only_costs_something_is_a_warning() {
-    type Change = fn(&mut Server);
     let cases: [(&str, Change, &[&str]); 8] = [
         ("rights", |server| server.denied.commands = vec!["subscribe"], &["waiters poll", "+subscribe"]),
         ("rights", |server| server.denied.channels = true, &["waiters poll", "ACL SETUSER USER &quorate:*"]),

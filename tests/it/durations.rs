@@ -10,14 +10,17 @@ use quorate_testkit::RedisServer;
 
 use crate::{begin, ms};
 
-const BUILDER: &[(&str, fn(Builder, Duration) -> Builder)] = &[
+/// Setters of a duration, by name.
+type Setters<T> = [(&'static str, fn(T, Duration) -> T)];
+
+const BUILDER: &Setters<Builder> = &[
     ("ttl", Builder::ttl),
     ("max_ttl", Builder::max_ttl),
     ("wait", Builder::wait),
     ("timeout", Builder::timeout),
 ];
 
-const LOCK: &[(&str, fn(Lock, Duration) -> Lock)] = &[
+const LOCK: &Setters<Lock> = &[
     ("ttl", Lock::ttl),
     ("lease", Lock::lease),
     ("lock_delay", Lock::lock_delay),
@@ -28,7 +31,7 @@ const LOCK: &[(&str, fn(Lock, Duration) -> Lock)] = &[
     ("poll", |lock, interval| lock.poll(interval, 2)),
 ];
 
-const ELECTION: &[(&str, fn(Election, Duration) -> Election)] = &[
+const ELECTION: &Setters<Election> = &[
     ("ttl", Election::ttl),
     ("wait", Election::wait),
     ("lock_delay", Election::lock_delay),
@@ -53,7 +56,7 @@ fn options<T>(table: &[T]) -> impl Strategy<Value = Vec<(usize, Duration)>> + us
     proptest::collection::vec((0..table.len(), any_duration()), 1..4)
 }
 
-fn with<T>(table: &[(&str, fn(T, Duration) -> T)], options: &[(usize, Duration)], bare: T) -> T {
+fn with<T>(table: &Setters<T>, options: &[(usize, Duration)], bare: T) -> T {
     options.iter().fold(bare, |built, (option, value)| (table[*option].1)(built, *value))
 }
 

@@ -1265,15 +1265,17 @@ fn walk(seed: u64, lists: &[&[usize]], faults: bool, changes: bool) -> Walked {
             _ => {}
         }
     }
-    // No more faults, and one more `init` with the list of the set.
-    let current = newest_list(&masters);
-    let mut last = Client::new(&current, Some(None));
+    Walked { grants, newest, ends: is_begun_again(&mut masters, now, &dice) }
+}
+
+/// Whether a quorum votes after one more `init` with the list of the set, and no more faults.
+fn is_begun_again(masters: &mut [MadeUpMaster], mut now: u64, dice: &Dice) -> bool {
+    let mut last = Client::new(&newest_list(masters), Some(None));
     for _ in 0..8 {
         now += quarantine();
-        (0..6).for_each(|_| drop(last.connect_to_all(&mut masters, now, &dice)));
+        (0..6).for_each(|_| drop(last.connect_to_all(masters, now, dice)));
     }
-    let ends = last.voters(&masters, now).len() >= last.quorum();
-    Walked { grants, newest, ends }
+    last.voters(masters, now).len() >= last.quorum()
 }
 
 /// The list of the newest generation that a master shows.
