@@ -321,8 +321,7 @@ local function refusal(it, round, since, waited, wakes)
 end
 local function grant(it, token, round, kept, label, first)
   local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
-  local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
-  if is_its_own and less(ends, entry.ends) then ends = entry.ends end
+  if entry and entry.holds ~= '0' and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     local other = entry.owner ~= it.owner and entry.owner

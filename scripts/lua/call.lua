@@ -78,6 +78,7 @@ end
 local full
 local function is_full()
   if full == nil then
+    -- guard: full-asks
     local reply = redis.pcall('ZADD', KEYS[2], 'XX', '0', '')
     full = type(reply) == 'table' and find(reply.err, '^OOM') and reply.err
   end
@@ -85,4 +86,5 @@ local function is_full()
 end
 
 -- A later operation comes behind the writes of those before it.
+-- guard: full-asked
 if #KEYS > 2 then is_full() end

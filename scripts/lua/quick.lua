@@ -63,6 +63,7 @@ while a <= #ARGV and ARGV[a + 1] == '1' do
       is_usual = is_its_own and its_token == token and not less(round, its_round)
     end
     -- A call of one operation finds out by its first write.
+    -- guard: quick-full
     if is_new and full then is_usual = false end
     -- guard: quick-now
     if is_usual and (now or pcall(time_here)) and not no_vote(trusted, round, kept, holds, token) then

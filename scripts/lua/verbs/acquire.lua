@@ -18,9 +18,8 @@ end
 
 local function grant(it, token, round, kept, label, first)
   local entry, ends = it.entry, format('%d', latest + tonumber(kept) * 1000)
-  -- A reader's word has an end, too, but not that of a lease.
-  local is_its_own = entry and entry.owner == it.owner and entry.holds ~= '0'
-  if is_its_own and less(ends, entry.ends) then ends = entry.ends end
+  -- A reader's word has an end, too, but not that of a lease. Another owner's entry has ended.
+  if entry and entry.holds ~= '0' and less(ends, entry.ends) then ends = entry.ends end
   if entry then
     drop(it, it.field)
     local other = entry.owner ~= it.owner and entry.owner

@@ -8,6 +8,10 @@ use super::{File, Mutant, labels::labels};
 const ALLOWED: &[(&str, &[&str])] = &[
     ("without a ticket there is an error, and no place", &["shared-ticket: without ticket and"]),
     ("a change of the size removes it", &["over-of-size: without it.is_same and"]),
+    (
+        "a full master refuses it before it reads the arguments; no ticket is called so",
+        &["full-asks: '' -> '~'", "full-asks: '0' -> '0~'", "full-asks: 'XX' -> 'XX~'"],
+    ),
     ("a millionth of it is not shown", &["clock-text: 1000000 -> 1000001"]),
     ("a word has a token, or `last_read` is there", &["word-token: '0' -> '0~'"]),
     (
@@ -62,6 +66,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: an operation has two words at least",
         &["quick-all: <= -> <", "quick-all: without a <= #ARGV and"],
     ),
+    (
+        "for speed: a call of one operation finds out by its first write",
+        &["full-asked: #KEYS > 2 -> true", "full-asked: > -> >="],
+    ),
+    ("for speed: an extend by the verb does the same", &["quick-full: without is_new and"]),
     ("for speed: in how many commands", &["at-once: 100 -> 101"]),
     (
         "for speed: in how many commands; one more is the one that is taken",
@@ -117,6 +126,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "over-equal: without and tonumber(ends) < it.over",
         ],
     ),
+    ("keys come in pairs", &["full-asked: 2 -> 3"]),
     ("Lua has an error of its own for it", &["names-no-number: without not names or"]),
     ("Lua has one number for both", &["largest-whole: 9007199254740992 -> 9007199254740993"]),
     ("neither is a fence", &["missing-fence: '' -> '~'"]),
