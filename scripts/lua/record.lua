@@ -38,6 +38,7 @@ if pause ~= '' then
     from = math.max(now, trusted)
     -- A wrong clock wrote an end that is further ahead than a quarantine and this (us).
     local CLOCK_RANGE = 60000000
+    -- guard: least-too-far
     if least > from + pause + CLOCK_RANGE then least = 0 end
   end
   ends = string.format('%.0f', math.max(from + pause, least))
