@@ -113,14 +113,17 @@ impl Show {
 
     async fn masters_back(&mut self) -> Result<(), Failure> {
         self.step(
-            "The three are started again, without their keys: they may have forgotten who holds the lock.",
+            "The three are started again, without their keys. Most masters have no record of the set now.",
         )
         .await;
         for dead in 0..3 {
             self.masters[dead].restart();
         }
-        out!("  They have no vote until the longest lease is over, and some time more.");
+        out!(
+            "  It has to begin again: quorate init. That takes as long as the longest lease, and some time more."
+        );
         let begun = self.first.now();
+        self.first.init(Init::new()).await?;
         let guard = self.first.lock(LOCK).acquire().await?;
         out!("  Granted again, {} after they were back.", self.since(begun));
         guard.release().await?;

@@ -53,8 +53,8 @@ fn quorate() -> Code {
             return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
     };
-    // The lock's engine has a thread of its own, so one thread is enough here. A bench measures what
-    // a service has: several threads.
+    // The lock's engine has a thread of its own, so one thread is enough here. A bench measures
+    // what a service has: several threads.
     let runtime = match cli.verb {
         Verb::Bench(_) => Builder::new_multi_thread().enable_all().build(),
         _ => Builder::new_current_thread().enable_all().build(),

@@ -6,8 +6,8 @@
 --          not known; for how long (us) from now there is no vote, empty to leave that as it is;
 --          the earliest end (us) of that; the key of the decree; the incarnation that knows what it
 --          promised from now on, empty to leave that as it is; for which generation, empty to leave
---          the rest of the decree as it is, the ballot that it promises, the ballot that it accepted
---          and the value of that; field, value, ...
+--          the rest of the decree as it is, the ballot that it promises, the ballot that it
+--          accepted and the value of that; field, value, ...
 -- Replies  {'written', time (us)}, or {'changed', time (us)}: something is another one, or it is
 --          too late, and nothing was written
 -- Again    a repeated run finds another stamp, and writes nothing.

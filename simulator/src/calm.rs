@@ -55,7 +55,7 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
             stage.world.recorder.with(|history| history.remembered = remembered(plan));
             return;
         }
-        // A master that joined and lost its record waits for a quarantine after those that restarted.
+        // A master that joined and lost its record waits for those that restarted.
         together(stage, one_lock, |client, lock| get(stage.clone(), client, lock)).await;
     }
     let began = stage.world.look_at_the_time();

@@ -19,8 +19,8 @@ pub(super) enum Said {
     Accepted,
     /// It had promised a later ballot.
     Later(Ballot),
-    /// It is in another set or generation, or its record is another one than this connection knows, or it
-    /// forgot what it promised.
+    /// It is in another set or generation, or its record is another one than this connection knows,
+    /// or it forgot what it promised.
     Other(Arc<str>),
     /// It did not answer.
     Nothing(Arc<str>),

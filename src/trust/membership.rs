@@ -939,7 +939,7 @@ impl<'a> MasterCase<'a> {
             && (keep.len() < all || newest.generation > 0)
     }
 
-    /// The masters of the newest list that keep their records of the set, whatever process they are.
+    /// The masters of the newest list that keep their records of the set, whatever their process.
     fn keep_records(&self, newest: &MasterRecord) -> impl Iterator<Item = usize> + use<'a> {
         let Membership { shown, places, .. } = self.membership;
         let set = newest.set.clone();

@@ -116,7 +116,7 @@ fn the_second_leads_when_the_firsts_job_ends_or_the_first_is_killed() {
 
 #[test]
 fn a_leader_that_loses_its_masters_ends_its_job_and_campaigns_again_when_they_are_back() {
-    let mut masters = Masters::start(3);
+    let mut masters = Masters::start_with(3, &["--appendonly", "yes"]); // they keep their records
     let terms = ["--max-ttl", "2s"]; // those that are back have no vote for 6 s
     begin(&masters, &terms);
     let folder = TempDir::new().unwrap();

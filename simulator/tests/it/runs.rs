@@ -128,7 +128,9 @@ fn clients_with_another_list_ask_while_others_work() {
     };
     let sum: usize = runs.iter().map(|run| refused(&run.history)).sum();
     assert!(sum > 200, "{sum} acquires with another list");
-    assert!(runs.iter().all(|run| run.history.holds.len() > 10));
+    // Of some sets half of the masters lose their records, and nobody begins these again.
+    let holds: Vec<_> = runs.iter().map(|run| run.history.holds.len()).collect();
+    assert!(holds.iter().filter(|&&holds| holds > 10).count() > 10, "{holds:?}");
     let why = "give all clients the same";
     assert!(runs.iter().filter(|run| run.trace.contains(why)).count() > 10, "they are told why");
 }
