@@ -262,8 +262,9 @@ pub(crate) struct InitArgs {
     pub(crate) never_used: Option<String>,
 
     /// Go on until a signal, and begin the set again whenever at least half of its masters lost
-    /// their records. Stop it before `members add`, `remove` or `replace`, and start it with the new
-    /// list: with an old one it begins a second set if all masters of that list are empty one day
+    /// their records. Stop it before `members add`, `remove` or `replace`, and start it with the
+    /// new list: with an old one it begins a second set if all masters of that list are empty one
+    /// day
     #[arg(long, conflicts_with = "never_used")]
     pub(crate) watch: bool,
 

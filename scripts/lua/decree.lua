@@ -1,12 +1,12 @@
 -- decree: what this master promised, and accepted, about the next generation of its set: Paxos, of
--- which each master of the set is an acceptor. An operation has no names. Its arguments are the key
--- of the decree, the set, the number of its next generation, a ballot, a value, or nothing to ask
--- for a promise, and the time (us) that most masters show, 1 if that is not known. Ballots are whole
--- numbers. A promise replies the ballot and the value that were accepted before, both empty where
--- none were; an acceptance replies 1. Otherwise the reply is what keeps the master from it:
+-- which each master of the set is an acceptor. An operation has no names. Its arguments are the
+-- key of the decree, the set, the number of its next generation, a ballot, a value, or nothing to
+-- ask for a promise, and the time (us) that most masters show, 1 if that is not known. Ballots are
+-- whole numbers. A promise replies the ballot and the value that were accepted before, both empty
+-- where none were; an acceptance replies 1. Otherwise the reply is what keeps the master from it:
 -- {'promised', ballot} a later one, or for a value another one; {'quarantined'} it accepts nothing
--- yet; {'other', generation} it is in another set or generation, or no member; {'forgot'} it
--- does not know what it promised.
+-- yet; {'other', generation} it is in another set or generation, or no member; {'forgot'} it does
+-- not know what it promised.
 local function decree(key, set, generation, ballot, value, trusted)
   time_here()
   if forgot then return {'forgot'} end
