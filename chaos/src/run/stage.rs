@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::{Error, Redlock, SetChange};
+use quorate::{Error, Init, Redlock, SetChange};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
+use tokio::time::{sleep, timeout};
 
 use super::client::{Job, Role, STOP};
 use super::stop::Stop;
@@ -30,6 +31,9 @@ const LOOKS: Duration = Duration::from_secs(1);
 
 /// How many tasks of each client take locks.
 const TASKS: usize = 5;
+
+/// How often the set is begun again, if it is lost.
+const INIT_EVERY: Duration = Duration::from_secs(1);
 
 /// What a stage is set with, beside its [`Arena`].
 #[derive(Clone, Debug)]
@@ -68,8 +72,38 @@ pub struct Stage {
     log: Log,
     /// What the stranger has in its list, if there is one.
     _elsewhere: Option<RedisServer>,
-    /// A client with the masters' own names.
-    _begun: Option<Redlock>,
+    beginner: Option<Beginner>,
+}
+
+/// Begins the set of the masters again whenever it is lost, as `quorate init --watch` does.
+#[derive(Debug)]
+struct Beginner {
+    runtime: Runtime,
+    redlock: Redlock,
+}
+
+impl Beginner {
+    /// # Panics
+    ///
+    /// When masters that were just started do not begin a set.
+    fn start(masters: &[String], ttl: Duration) -> Self {
+        let runtime = runtime();
+        let introduced = runtime.block_on(introduce(masters, ttl));
+        let redlock = introduced.expect("masters that were just started answer");
+        let begins = redlock.clone();
+        runtime.spawn(async move {
+            loop {
+                sleep(INIT_EVERY).await;
+                let _ = begins.init(Init::new()).await; // not while a master is away
+            }
+        });
+        Self { runtime, redlock }
+    }
+
+    /// Waits until the set has begun again, if it was lost.
+    fn finish(&self) {
+        let _ = self.runtime.block_on(async { timeout(SOON, self.redlock.init(Init::new())).await });
+    }
 }
 
 impl Stage {
@@ -82,10 +116,7 @@ impl Stage {
         let Setting { subject, ttl, new_masters, clients, seed, role, client: start, run, history } = setting;
         let copied = (clients == ClientSetup::Copies).then_some(seed);
         let urls: Vec<_> = arena.masters.iter().map(Master::url).collect();
-        let begun = (!new_masters).then(|| {
-            let introduced = runtime().block_on(introduce(&urls, ttl));
-            introduced.expect("masters that were just started answer")
-        });
+        let beginner = (!new_masters).then(|| Beginner::start(&urls, ttl));
         let store = RedisServer::start();
         // Its folder has everything else as well, so that its keeper removes that, however this
         // process ends.
@@ -131,7 +162,7 @@ impl Stage {
                 command
             }));
         }
-        Self { arena, ttl, store, file, log, _elsewhere: elsewhere, _begun: begun }
+        Self { arena, ttl, store, file, log, _elsewhere: elsewhere, beginner }
     }
 
     /// What there is so far, if no line is under way.
@@ -254,6 +285,7 @@ impl Stage {
 
     /// From now on everything is healed.
     pub fn calm(&self) {
+        self.beginner.iter().for_each(Beginner::finish);
         self.log.record(HistoryEvent::Calm);
     }
 
