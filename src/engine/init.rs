@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::futures::Notified;
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::decrees::Said;
 use super::dispatch::CONNECTING;
@@ -102,11 +101,10 @@ impl Engine {
     ) -> Result<T, Error> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
-        let mut read_again = began + READ_AGAIN;
-        let mut _answers = None;
+        let mut read_again = began;
         loop {
             if self.clock().now() >= read_again {
-                _answers = Some(self.read_again());
+                self.read_again().await;
                 read_again = self.clock().now() + READ_AGAIN;
             }
             let seen = trust.record_seen.notified();
@@ -130,13 +128,14 @@ impl Engine {
         }
     }
 
-    /// Has the handshakes with all masters made again: what they showed counts for a moment only.
-    fn read_again(&self) -> UnboundedReceiver<(usize, Said)> {
+    /// Makes the handshakes with all masters again: what they showed counts for a moment only.
+    async fn read_again(&self) {
         let trust = self.dispatcher.trust();
         trust.end_views();
         trust.note_evidence(Membership::note_that_none_is_asked);
         let masters = trust.membership().listed().or(self.dispatcher.voters().masters);
-        self.dispatcher.put_to_vote(no_proposal(masters), "")
+        let mut answers = self.dispatcher.put_to_vote(no_proposal(masters), "");
+        while answers.recv().await.is_some() {}
     }
 
     /// What keeps the masters from being a set.

@@ -218,12 +218,16 @@ impl Trust {
         self.record_seen.notify_waiters();
     }
 
-    /// How many of the voters are members of the set, and connected.
+    /// How many of the voters showed that they are members of the set, since the views were ended
+    /// last.
     pub(crate) fn members(&self) -> usize {
         let voters = self.voters();
         let standings = self.standings();
-        let counts =
-            |index: &usize| matches!(standings[*index], Standing::Trusted | Standing::Quarantined { .. });
+        let has_place =
+            |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Quarantined { .. });
+        let counts = |index: &usize| {
+            has_place(&standings[*index]) && self.sessions[*index].load(Ordering::Relaxed) == voters.view
+        };
         voters.masters.iter().filter(counts).count()
     }
 

@@ -46,6 +46,17 @@ async fn a_set_begins_by_init_alone_and_then_when_all_that_its_masters_may_have_
     assert!(began.elapsed() < QUARANTINE / 2, "what is complete is left alone");
 }
 
+/// A client that saw the set whole looks again before it says that the set is.
+#[tokio::test]
+async fn init_begins_a_set_again_that_was_lost_since_this_client_saw_it() {
+    let mut masters = Masters::start(5);
+    let redlock = crate::begun(client(&masters).max_ttl(SOON).ttl(SOON), Init::new()).await;
+    drop(redlock.lock("l").acquire().await.unwrap());
+    (0..3).for_each(|at| masters[at].restart_empty());
+    redlock.init(Init::new()).await.unwrap();
+    drop(redlock.lock("l").try_acquire().await.unwrap());
+}
+
 #[tokio::test]
 async fn whoever_says_that_no_master_was_ever_used_names_their_processes() {
     let mut masters = Masters::start(3);
