@@ -17,6 +17,9 @@ else
   echo "skipped: there is no python3"
 fi
 
+step "the scripts with each guard left out: some test fails"
+cargo test --profile checks --workspace --all-features --locked --test it mutation -- --nocapture
+
 step "other servers"
 scripts/servers.sh some
 
