@@ -75,7 +75,8 @@ impl Clocks {
         if let Some(by) = before.and_then(|known| known.strayed(seen)) {
             return Err(ClockError::Jumped(by));
         }
-        match self.median(heard).and_then(|median| median.strayed(seen)) {
+        let (lows, highs) = self.ends(heard);
+        match self.median(heard, &lows, &highs).and_then(|median| median.strayed(seen)) {
             Some(by) => Err(ClockError::FromOthers(by)),
             None => Ok(()),
         }
@@ -84,7 +85,8 @@ impl Clocks {
     /// How many of these masters have clocks that agree with the median.
     pub(super) fn how_many_agree(&self, masters: impl Iterator<Item = usize>, now: Moment) -> usize {
         let now = micros(now);
-        let Some(median) = self.median(now) else { return 0 };
+        let (lows, highs) = self.ends(now);
+        let Some(median) = self.median(now, &lows, &highs) else { return 0 };
         let agrees = |known: Estimate| median.strayed(known.grown_old(now)).is_none();
         masters.filter(|index| self.estimates[*index].is_some_and(agrees)).count()
     }
@@ -94,9 +96,9 @@ impl Clocks {
     /// has a moment in common with the band around the true time, whichever were seen.
     pub(super) fn time(&self, now: Moment) -> Option<TrustedTime> {
         let at = micros(now);
-        self.median(at)?;
-        let all = self.voters.len();
         let (lows, highs) = self.ends(at);
+        self.median(at, &lows, &highs)?;
+        let all = self.voters.len();
         let unseen = all - lows.count;
         let low = u64::try_from(lows.middle((all - 1) / 2 - unseen, all / 2 - unseen) + at).ok()?;
         let high = u64::try_from(highs.middle((all - 1) / 2, all / 2) + at).ok()?;
@@ -108,6 +110,7 @@ impl Clocks {
         self.voters.iter().filter_map(move |index| Some(self.estimates[index]?.grown_old(at)))
     }
 
+    /// The low and the high ends of these.
     fn ends(&self, at: i64) -> (Sorted, Sorted) {
         (
             Sorted::of(self.known(at).map(|known| known.low)),
@@ -118,8 +121,7 @@ impl Clocks {
     /// The median estimate of the clocks that were seen, once a majority of all masters is within
     /// the band of it. The median of a few is not enough: where two clocks of five are wrong, it
     /// may be theirs.
-    fn median(&self, at: i64) -> Option<Estimate> {
-        let (lows, highs) = self.ends(at);
+    fn median(&self, at: i64, lows: &Sorted, highs: &Sorted) -> Option<Estimate> {
         let seen = lows.count;
         if seen * 2 <= self.voters.len() {
             return None;
