@@ -22,6 +22,7 @@ mod growth;
 mod handoff;
 mod handoff_child;
 mod handoff_crew;
+mod idle;
 mod measure;
 mod meter;
 mod passed;
@@ -56,10 +57,11 @@ struct Topic {
     runs: usize,
 }
 
-const TOPICS: [Topic; 13] = [
+const TOPICS: [Topic; 14] = [
     Topic { name: "uncontended", run: cost::uncontended, may_refuse: false, runs: 3 },
     Topic { name: "cost", run: cost::cost, may_refuse: false, runs: 3 },
     Topic { name: "sustained", run: cost::sustained, may_refuse: false, runs: 1 },
+    Topic { name: "idle", run: idle::run, may_refuse: false, runs: 1 },
     Topic { name: "kinds", run: cost::kinds, may_refuse: false, runs: 3 },
     Topic { name: "instructions", run: counted::instructions, may_refuse: false, runs: 1 },
     Topic { name: "syscalls", run: counted::system_calls, may_refuse: false, runs: 1 },

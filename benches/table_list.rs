@@ -108,6 +108,18 @@ pub(crate) const TABLES: &[Table] = &[
             ("client's", Of("", "client_cpu_us")),
         ],
     },
+    Table {
+        name: "idle",
+        heading: "idle for",
+        lines: Lines::Cases("idle", ""),
+        columns: &[
+            ("first acquire p50, us", Of("first", "acquire_p50_us")),
+            ("p99", Of("first", "acquire_p99_us")),
+            ("a later one's p50", Of("later", "acquire_p50_us")),
+            ("p99", Of("later", "acquire_p99_us")),
+            ("first to later, p50", Ratio("first", "later", "acquire_p50_us")),
+        ],
+    },
     rivals("instructions", "workers", "instructions", "instructions", COUNTED),
     rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
     Table {
