@@ -47,7 +47,7 @@ impl MasterSet {
     }
 
     /// In the masters' order.
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> + Clone {
         let mut left = self.0;
         std::iter::from_fn(move || {
             let next = (left != 0).then(|| left.trailing_zeros() as usize)?;

@@ -2,13 +2,20 @@
 //! it (`trust/decree.rs`): before a master that forgot gets its place again, and for a change.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
 use super::dispatch::Dispatcher;
 use crate::master::{CallKind, Failure, ReplySink, Value, Words};
-use crate::protocol::DECREE;
-use crate::trust::{Accepted, Ballot, Membership, Proposal};
+use crate::protocol::{DECREE, Kind};
+use crate::trust::{Accepted, Ballot, Membership, Proposal, TimePrecision};
+
+/// The name whose inspection tells the time; nobody has to hold it.
+const TIME_NAME: &str = "time";
+
+/// How soon to ask again for the time that too few masters told.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a master says to a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +56,19 @@ impl Dispatcher {
         heard
     }
 
-    /// Has masters promise where one that forgot waits for that, as long as this is polled.
+    /// Asks masters for what a handshake waits for, as long as this is polled: the time, and what
+    /// they promise where one of them forgot.
     pub(super) async fn gather_evidence(self: Arc<Self>) {
         let trust = self.trust();
         loop {
             trust.evidence_wanted.notified().await;
+            if trust.time_precision() == TimePrecision::Vague {
+                self.ask_for_time(TIME_NAME, Kind::Lock).await;
+                if trust.time_precision() == TimePrecision::Vague {
+                    tokio::time::sleep(ASK_AGAIN).await; // too few answer
+                }
+                trust.time_seen.notify_waiters();
+            }
             let proposal = trust.membership().take_proposal(trust.time(), &*trust.random);
             let Some(proposal) = proposal else { continue };
             let ballot = proposal.ballot;

@@ -290,7 +290,7 @@ impl Dispatcher {
             let known = async {
                 tokio::select! {
                     biased;
-                    () = dispatcher.trust().until_it_knows_the_time() => {}
+                    () = dispatcher.trust().until_time_is(|precision| precision != TimePrecision::Unknown) => {}
                     () = connecting => {}
                 }
             };

@@ -210,7 +210,7 @@ impl Handshake {
                 HelloOutcome::Known(self.session(&record, view.unwrap_or_default(), time))
             }
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
-            (HelloStep::Write(_), _) if !hello.is_new && trusted.is_none() => {
+            (HelloStep::Write(_), _) if !hello.is_new && trust.time_precision() != TimePrecision::Exact => {
                 let why = "its record has to be written, and too few masters answer to tell the time by which \
                            its quarantine would end";
                 HelloOutcome::Again(Failure::refused(Refusal::Quarantined, why))
@@ -302,10 +302,10 @@ impl Handshake {
         }
     }
 
-    /// Resolves when this client knows what time most masters show, so that another hello may
-    /// succeed.
+    /// Resolves when this client knows exactly what time most masters show, so that another hello
+    /// may succeed.
     pub async fn until_time_is_known(&self) {
-        self.trust.until_it_knows_the_time().await;
+        self.trust.until_time_is(|precision| precision == TimePrecision::Exact).await;
     }
 
     fn note_time(&self, hello: &Hello, time: u64) {

@@ -63,12 +63,12 @@ pub(crate) struct Trust {
     pub(crate) random: Arc<dyn Random>,
     /// Notified after each handshake that told a master's record.
     pub(crate) record_seen: Notify,
-    /// Notified when masters may have to be asked what they promised.
+    /// Notified when masters may have to be asked what they promised, or what time it is.
     pub(crate) evidence_wanted: Notify,
     /// The last token that was proposed.
     proposed: AtomicU64,
-    /// Notified after each handshake that told a master's time.
-    pub(super) time_seen: Notify,
+    /// Notified after each handshake that told a master's time, and when the masters were asked.
+    pub(crate) time_seen: Notify,
 }
 
 impl Trust {
@@ -147,12 +147,17 @@ impl Trust {
         self.known_time().is_some()
     }
 
-    /// Resolves when [`knows_the_time`](Self::knows_the_time); handshakes have to be under way.
-    pub(crate) async fn until_it_knows_the_time(&self) {
+    /// Resolves when the time is known as exactly as this says. Handshakes have to be under way;
+    /// if it is known vaguely, the masters are asked.
+    pub(crate) async fn until_time_is(&self, enough: impl Fn(TimePrecision) -> bool) {
         loop {
             let time_seen = self.time_seen.notified();
-            if self.knows_the_time() {
+            let precision = self.time_precision();
+            if enough(precision) {
                 return;
+            }
+            if precision == TimePrecision::Vague {
+                self.evidence_wanted.notify_one();
             }
             time_seen.await;
         }

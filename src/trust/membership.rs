@@ -44,6 +44,19 @@ impl Beginning {
     pub(crate) fn new(never_used: Option<Vec<Arc<str>>>, random: &dyn Random) -> Self {
         Self { id: fresh(random), never_used }
     }
+
+    /// Notes that this process has a record, or is given one: it counts as used from now on. If it
+    /// is a member, its set has begun: all its masters count as used, and if it is this set, the
+    /// next one has another id.
+    fn note_used(&mut self, run_id: &str, record: Option<&MasterRecord>, random: &dyn Random) {
+        let member = record.filter(|record| record.state == MemberState::Member);
+        if member.is_some_and(|member| member.set == self.id) {
+            self.id = fresh(random);
+        }
+        if let Some(never_used) = &mut self.never_used {
+            never_used.retain(|its| member.is_none() && **its != *run_id);
+        }
+    }
 }
 
 /// What to do about a master.
@@ -64,6 +77,10 @@ pub(crate) enum HelloStep {
 impl HelloStep {
     fn write(change: Change) -> Self {
         Self::Write(Box::new(change))
+    }
+
+    fn is_write(&self) -> bool {
+        matches!(self, Self::Write(_))
     }
 }
 
@@ -759,10 +776,6 @@ impl Membership {
         is_new: bool,
         random: &dyn Random,
     ) -> HelloStep {
-        let never_used = self.begins.as_mut().and_then(|begins| begins.never_used.as_mut());
-        if let (Some(never_used), Some(_)) = (never_used, &shown.record) {
-            never_used.retain(|run_id| *run_id != shown.run_id);
-        }
         let longest = shown.longest_end(&self.terms);
         self.seen[index].bound(longest);
         let last = self.shown[index].replace(shown.clone());
@@ -774,6 +787,9 @@ impl Membership {
         self.note_losses();
         self.shown_after[index] = self.loss_count;
         let step = MasterCase { membership: self, index, shown: &shown, is_new, random }.decide();
+        if let Some(begins) = self.begins.as_mut().filter(|_| shown.record.is_some() || step.is_write()) {
+            begins.note_used(&shown.run_id, shown.record.as_ref(), random);
+        }
         if let (HelloStep::Vote, Some(record)) = (&step, &shown.record) {
             self.seen[index].note(record, longest);
         }

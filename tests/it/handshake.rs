@@ -52,7 +52,8 @@ async fn init_begins_a_set_again_that_was_lost_since_this_client_saw_it() {
     let mut masters = Masters::start(5);
     let redlock = crate::begun(client(&masters).max_ttl(SOON).ttl(SOON), Init::new()).await;
     drop(redlock.lock("l").acquire().await.unwrap());
-    (0..3).for_each(|at| masters[at].restart_empty());
+    (0..3).for_each(|at| masters[at].kill());
+    (0..3).for_each(|at| masters[at].restart());
     redlock.init(Init::new()).await.unwrap();
     drop(redlock.lock("l").try_acquire().await.unwrap());
 }

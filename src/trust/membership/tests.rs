@@ -1005,6 +1005,35 @@ fn a_master_that_loses_its_first_record_while_its_set_begins_is_not_new_again() 
     }
 }
 
+/// Nor if nobody heard that its first record was written.
+#[test]
+fn a_master_that_was_to_get_its_first_record_is_not_new_again() {
+    let dice = Dice::new(1);
+    let mut masters: Vec<_> = (1..4).map(MadeUpMaster::new).collect();
+    let all = (1..4).map(|run_id: u64| run_id.to_string().into()).collect();
+    let mut client = Client::new(&[0, 1, 2], Some(Some(all)));
+    let begins_now = |step: &HelloStep| matches!(step, HelloStep::Write(change) if change.quarantine == Some(Duration::ZERO));
+    for index in [0, 1, 2] {
+        client.membership.next(index, masters[index].shown(5), false, &dice);
+    }
+    assert!(begins_now(&client.membership.next(0, masters[0].shown(5), false, &dice)));
+    assert!(!begins_now(&client.membership.next(0, masters[0].shown(5), false, &dice)), "it is asked once");
+    let id = client.membership.begins.clone().unwrap().id;
+    let mut other = Client::new(&[0, 1, 2], Some(None));
+    (0..3).for_each(|_| drop(other.connect_to_all(&mut masters, 5, &dice)));
+    let now = quarantine() + 5;
+    (0..3).for_each(|_| drop(other.connect_to_all(&mut masters, now, &dice)));
+    assert_eq!(other.voters(&masters, now), [0, 1, 2]);
+    masters[1].record = None;
+    for index in [2, 1] {
+        assert!(
+            !begins_now(&client.membership.next(index, masters[index].shown(now), false, &dice)),
+            "{index}"
+        );
+    }
+    assert_ne!(client.membership.begins.unwrap().id, id, "its set has begun");
+}
+
 /// Nor for a client that does not know what became of the others since.
 #[test]
 fn a_master_that_had_its_first_record_is_not_new_for_a_client_that_saw_that() {
@@ -1595,7 +1624,7 @@ fn whoever_has_the_lock_has_it_alone_whatever_lists_and_losses_there_are() {
     for lists in lists {
         for faults in [false, true] {
             let grants: usize = (0..150).map(|seed| walk(seed, lists, faults, false).grants).sum();
-            assert!(grants > 1_200, "{lists:?}, faults {faults}: {grants} grants only");
+            assert!(grants > 1_000, "{lists:?}, faults {faults}: {grants} grants only");
         }
     }
 }
