@@ -210,14 +210,14 @@ impl Handshake {
                 HelloOutcome::Known(self.session(&record, view.unwrap_or_default(), time))
             }
             (HelloStep::Vote, None) => unreachable!("only a record has a vote"),
+            // The answer may have waited: this process may have stood still.
+            (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
+                HelloOutcome::Ask(self.hello(hello.is_new))
+            }
             (HelloStep::Write(_), _) if !hello.is_new && trust.time_precision() != TimePrecision::Exact => {
                 let why = "its record has to be written, and too few masters answer to tell the time by which \
                            its quarantine would end";
                 HelloOutcome::Again(Failure::refused(Refusal::Quarantined, why))
-            }
-            // The answer may have waited: this process may have stood still.
-            (HelloStep::Write(_), _) if trust.clock.now().since(hello.asked) > OLDEST_ANSWER => {
-                HelloOutcome::Ask(self.hello(hello.is_new))
             }
             (HelloStep::Write(change), _) => {
                 // Only a master in this process may be written before the time is known.
@@ -385,8 +385,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_is_written_by_an_answer_that_waited() {
+    /// A handshake of a client that begins a set, which is shown a master without a record after so
+    /// long.
+    fn begins_after(waited: Duration) -> (Terms, Hello) {
         let terms = Terms {
             record: "r".into(),
             decree: "d".into(),
@@ -395,18 +396,31 @@ mod tests {
             follows: true,
         };
         let clock = Arc::new(Ahead::default());
-        let trust = Trust::new(vec!["m".into()], terms, clock.clone(), Arc::new(SystemRandom));
-        let how = Beginning { id: "id".into(), never_used: None };
-        trust.membership().begin(Some(how));
+        let trust = Trust::new(vec!["m".into()], terms.clone(), clock.clone(), Arc::new(SystemRandom));
+        trust.membership().begin(Some(Beginning { id: "id".into(), never_used: None }));
         let handshake = Handshake::new(trust, 0);
-        for (waited, script) in [(Duration::ZERO, &RECORD), (OLDEST_ANSWER * 2, &HELLO)] {
-            let hello = handshake.hello(false);
-            let text = |text: &str| Value::Text(text.into());
-            let time = Value::Int(clock.wall().as_micros() as i64);
-            let answer = Value::List(vec![text("master"), time, text("run"), text("0000"), text("")]);
-            *clock.0.lock().unwrap() += waited;
-            let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
-            assert!(std::ptr::eq(next.script, script), "{waited:?}");
-        }
+        let hello = handshake.hello(false);
+        let text = |text: &str| Value::Text(text.into());
+        let time = Value::Int(clock.wall().as_micros() as i64);
+        let answer = Value::List(vec![text("master"), time, text("run"), text("0000"), text("")]);
+        *clock.0.lock().unwrap() += waited;
+        let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
+        (terms, next)
+    }
+
+    #[test]
+    fn nothing_is_written_by_an_answer_that_waited() {
+        assert!(std::ptr::eq(begins_after(Duration::ZERO).1.script, &RECORD));
+        assert!(std::ptr::eq(begins_after(OLDEST_ANSWER + Duration::from_millis(1)).1.script, &HELLO));
+    }
+
+    /// It may be as much later there as this client does not know of the time.
+    #[test]
+    fn a_quarantine_is_longer_by_what_is_not_known_of_the_time() {
+        let waited = OLDEST_ANSWER / 2;
+        let (terms, written) = begins_after(waited);
+        let pause = written.words.args().nth(5).unwrap().parse().map(Duration::from_micros).unwrap();
+        let longer = pause - terms.quarantine();
+        assert!(longer >= waited && longer < waited + Duration::from_secs(1), "{longer:?}");
     }
 }

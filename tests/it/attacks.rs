@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use quorate::seam::{BootClock, Call, Clock, Master, Random, SCRIPTS, connect};
 use quorate::{Builder, Error, Guard, Init, Lock, Moment, Redlock, Refusal, SetChange, Standing};
-use quorate_testkit::{Masters, Proxy, RedisServer, trusting};
+use quorate_testkit::{Masters, Proxy, RedisServer, Toxic, Way, trusting};
 
 use crate::altered::Altered;
 use crate::clock::Jumping;
@@ -28,7 +28,7 @@ const FAR: i64 = 60_000;
 
 /// How often each attack is made: an odd number, so that most may succeed where one does not.
 /// `QUORATE_ATTACKS` says otherwise.
-fn times() -> usize {
+pub(crate) fn times() -> usize {
     std::env::var("QUORATE_ATTACKS").ok().map_or(3, |times| times.parse().unwrap())
 }
 
@@ -299,32 +299,39 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
 }
 
 /// Sets the clocks of a client and of its masters forward, as if so long had passed without a call.
-/// The masters' clocks run faster by this part of a thousand, and the victim's as the client's.
-fn idle(clock: &Jumping, masters: &Masters, long: Duration, faster: u32) {
+fn idle(clock: &Jumping, masters: &Masters, long: Duration) {
     clock.jump(long);
-    let by = |at| if at == VICTIM { long } else { long + long * faster / 1_000 };
-    (0..masters.iter().count()).for_each(|at| masters[at].step_clock(by(at).as_millis() as i64));
+    masters.iter().for_each(|master| master.step_clock(long.as_millis() as i64));
 }
 
-/// A client knows the time to within 2.4 s, as it was idle for two minutes, or its first answers
-/// came late, and the right time is at one end. The victim's clock is at the middle, and so is
-/// taken for right. It is put right when the victim has granted.
+/// A client was idle, and the answers that it got then came late by this, so that it knows the time
+/// no better. The right time is at one end of that. The victim's clock is at the other one, and so
+/// is taken for right. It is put right when the victim has granted.
 #[tokio::test]
-async fn old_estimates_and_a_slow_clock_give_the_lock_to_nobody_else() {
-    let (lease, long) = (Duration::from_secs(3), Duration::from_secs(120));
+async fn late_answers_and_a_slow_clock_give_the_lock_to_nobody_else() {
+    let late = ms(900);
     for _ in 0..times() {
         let masters = Masters::start_with_clocks(3, &[]);
         answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 3).await;
-        let proxy = Proxy::start(masters[1].address()).await;
-        let mut urls = masters.urls();
-        urls[1] = proxy.url();
+        let mut proxies = Vec::new();
+        for master in masters.iter() {
+            proxies.push(Proxy::start(master.address()).await);
+        }
         let clock = Arc::new(Jumping::default());
-        let holder = Guards::On.builder().clock(clock.clone()).masters(urls).build().unwrap();
+        let urls = proxies.iter().map(Proxy::url);
+        let holder =
+            Guards::On.builder().timeout(late * 2).clock(clock.clone()).masters(urls).build().unwrap();
         answering(&holder, 3).await;
-        drop(proxy);
-        idle(&clock, &masters, long, 10);
-        let guard = holder.lock("l").lease(lease).try_acquire().await.unwrap();
-        masters[VICTIM].step_clock((long / 100).as_millis() as i64);
+        idle(&clock, &masters, Duration::from_secs(120));
+        masters[VICTIM].step_clock(-(late.as_millis() as i64));
+        proxies
+            .iter()
+            .for_each(|proxy| drop(proxy.add(Way::Back, Toxic::Latency { delay: late, jitter: ms(0) })));
+        answering(&holder, 3).await;
+        proxies.iter().for_each(Proxy::clear);
+        proxies.remove(1);
+        let guard = holder.lock("l").lease(ms(6_000)).try_acquire().await.unwrap();
+        masters[VICTIM].step_clock(late.as_millis() as i64);
         let mut urls = masters.urls();
         urls[0] = "redis://127.0.1.1:1".into();
         let other = Guards::On.builder().masters(urls).build().unwrap();
@@ -343,7 +350,7 @@ async fn a_client_that_was_idle_asks_for_the_time() {
     let clock = Arc::new(Jumping::default());
     let redlock = crate::begin_new().clock(clock.clone()).masters(masters.urls()).build().unwrap();
     answering(&redlock, 3).await;
-    idle(&clock, &masters, Duration::from_secs(150), 0);
+    idle(&clock, &masters, Duration::from_secs(150));
     let _guard = redlock.lock("l").lease(Duration::from_secs(10)).try_acquire().await.unwrap();
     for master in masters.iter() {
         let entry: Option<String> = master.command(&["HGET", "quorate:{l}", "x"]);

@@ -57,6 +57,7 @@ mod rivals;
 mod scripts;
 mod seams;
 mod secrets;
+mod seen_before;
 mod semaphore;
 mod semaphore_crowd;
 mod shared;

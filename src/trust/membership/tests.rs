@@ -830,6 +830,7 @@ fn a_client_joins_another_set_when_none_shows_its_own() {
     let now = 5 + quarantine();
     client.connect(0, &mut masters, now, &dice);
     assert_eq!(refusal(&client.connect(0, &mut masters, now, &dice)), Some(Refusal::OtherMembers));
+    assert_eq!(client.membership.voters().view, before, "it showed its own set last");
     client.connect(2, &mut masters, now, &dice);
     client.connect_to_all(&mut masters, now, &dice);
     assert_eq!(client.voters(&masters, now), [0, 1, 2]);
