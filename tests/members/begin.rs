@@ -68,7 +68,7 @@ fn enough(world: &World, list: Masters, these: impl Fn(usize) -> bool) -> bool {
     these == list || world.has(Flaw::BeginsWithoutAll) && these.has_majority_of(list)
 }
 
-fn decide(world: &World, actor: usize, at: usize, reading: &Reading, id: u8) -> Option<InitWrite> {
+fn decide(world: &World, actor: usize, at: usize, reading: &Reading, id: u16) -> Option<InitWrite> {
     let who = &world.actors[actor];
     let record = reading.record;
     let candidate = record.filter(|its| its.state == State::Candidate);
@@ -103,7 +103,7 @@ fn decide(world: &World, actor: usize, at: usize, reading: &Reading, id: u8) -> 
 }
 
 /// Which set begins, where one may: no other set is there, and the one that there was is lost.
-fn begun_set(world: &World, actor: usize, id: u8) -> Option<u8> {
+fn begun_set(world: &World, actor: usize, id: u16) -> Option<u16> {
     let who = &world.actors[actor];
     let stale = world.has(Flaw::StaleInit);
     let members = who.knows.map_or(who.list, |known| known.members.masters);
@@ -150,7 +150,7 @@ fn is_left_over(world: &World, record: &Record) -> bool {
 
 /// The sets that live: more than half of the newest masters have a record.
 fn living(world: &World) -> impl Iterator<Item = Generation> {
-    let keeps = |at: usize, set: u8| world.masters[at].record.is_some_and(|its| its.keeps(at, set));
+    let keeps = |at: usize, set: u16| world.masters[at].record.is_some_and(|its| its.keeps(at, set));
     world.newest().into_iter().filter(move |newest| {
         let members = newest.members.masters;
         let keep: Masters = members.iter().filter(|&at| keeps(at, newest.set)).collect();

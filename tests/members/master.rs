@@ -105,7 +105,7 @@ impl Members {
 /// A generation of a set of masters, with the masters of the first one and of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Generation {
-    pub(crate) set: u8,
+    pub(crate) set: u16,
     pub(crate) number: u8,
     pub(crate) members: Members,
     pub(crate) earlier: Masters,
@@ -113,7 +113,7 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    pub(crate) const fn first(set: u8, masters: Masters) -> Self {
+    pub(crate) const fn first(set: u16, masters: Masters) -> Self {
         let (members, earlier) = (Members::first(masters), Masters::of(&[]));
         Self { set, number: 0, members, earlier, first: masters }
     }
@@ -161,7 +161,7 @@ pub(crate) struct Record {
 }
 
 /// What another write of a record has otherwise.
-type Stamp = (u8, u8, State, u8, u8);
+type Stamp = (u16, u8, State, u8, u8);
 
 /// Who a master is, with what record.
 pub(crate) type Process = (u8, Option<Stamp>);
@@ -176,7 +176,7 @@ impl Record {
         self.state == State::Candidate && self.generation.members.has(at)
     }
 
-    pub(crate) fn keeps(&self, at: usize, set: u8) -> bool {
+    pub(crate) fn keeps(&self, at: usize, set: u16) -> bool {
         self.generation.set == set && (self.state == State::Member || self.is_first(at))
     }
 }
@@ -225,7 +225,7 @@ impl Master {
     }
 
     /// The record, where it is of this set.
-    pub(crate) fn record_of(&mut self, set: u8) -> Option<&mut Record> {
+    pub(crate) fn record_of(&mut self, set: u16) -> Option<&mut Record> {
         self.record.as_mut().filter(|record| record.generation.set == set)
     }
 
@@ -267,14 +267,14 @@ impl Master {
     }
 
     /// Whether it may have forgotten what it knew of a set, by what it shows.
-    pub(crate) fn lost_state(&self, set: u8) -> bool {
+    pub(crate) fn lost_state(&self, set: u16) -> bool {
         self.record.is_none_or(|record| {
             record.state == State::Candidate || record.generation.set == set && !self.remembers()
         })
     }
 
     /// Whether it has its record of a set, whatever its process.
-    pub(crate) fn keeps(&self, at: usize, set: u8) -> bool {
+    pub(crate) fn keeps(&self, at: usize, set: u16) -> bool {
         self.record.is_some_and(|record| record.keeps(at, set))
     }
 

@@ -20,7 +20,7 @@ pub(crate) const PER_TICK: Token = 16;
 
 /// The masters of the set that there is at first, and its id.
 pub(crate) const OLD: Masters = Masters::of(&[0, 1, 2]);
-pub(crate) const FIRST_SET: u8 = 1;
+pub(crate) const FIRST_SET: u16 = 1;
 
 /// What must never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -147,7 +147,7 @@ pub(crate) enum Task {
     },
     /// Reads all masters again and again, and makes each a candidate of a set, or a member.
     Init {
-        id: u8,
+        id: u16,
         write: Option<InitWrite>,
     },
 }
@@ -156,7 +156,7 @@ pub(crate) enum Task {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct InitWrite {
     pub(crate) at: usize,
-    pub(crate) set: Option<u8>,
+    pub(crate) set: Option<u16>,
     pub(crate) since: Time,
 }
 
@@ -183,7 +183,7 @@ pub(crate) struct Actor {
     pub(crate) list: Masters,
     pub(crate) task: Task,
     /// Of which set each master was when it showed a record last, and whether as a member.
-    pub(crate) shown: [Option<(u8, bool)>; N],
+    pub(crate) shown: [Option<(u16, bool)>; N],
     /// The newest generation that it knows.
     pub(crate) knows: Option<Generation>,
     /// It does nothing before.
@@ -197,7 +197,7 @@ impl Actor {
     }
 
     /// How many other masters than this showed themselves members of a set.
-    pub(crate) fn members_of(&self, set: u8, at: usize) -> usize {
+    pub(crate) fn members_of(&self, set: u16, at: usize) -> usize {
         (0..N).filter(|&other| other != at && self.shown[other] == Some((set, true))).count()
     }
 }
@@ -212,7 +212,7 @@ pub(crate) struct World {
     pub(crate) disorder: Ballot,
     /// How many candidates there were, and sets.
     pub(crate) candidates: u8,
-    pub(crate) sets: u8,
+    pub(crate) sets: u16,
     /// How many masters may still forget.
     pub(crate) losses: u8,
     /// Whether none forgot yet: one alone may come back with an older record.
@@ -284,12 +284,12 @@ impl World {
     }
 
     /// A new set's id, which may be lower than one before; not if that is a digest of the list.
-    pub(crate) fn new_set(&mut self, list: Masters) -> u8 {
+    pub(crate) fn new_set(&mut self, list: Masters) -> u16 {
         if self.has(Flaw::IdOfList) {
             return if list == OLD { FIRST_SET } else { 2 };
         }
         self.sets += 1;
-        (self.sets + 8) ^ self.disorder as u8
+        (self.sets + 8) ^ self.disorder
     }
 
     /// The newest generation of each set that a master shows, or somebody knows.
