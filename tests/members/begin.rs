@@ -127,20 +127,16 @@ fn begun_set(world: &World, actor: usize, id: u16) -> Option<u16> {
 /// Whether at most half of these keep their records as members. If all keep one in the first
 /// generation, the set is about to begin.
 fn is_lost(world: &World, actor: usize, known: &Generation, of: Masters) -> bool {
-    let record = |at: usize| world.readings[actor][at].and_then(|reading| reading.record);
-    let keep: Vec<Record> =
-        of.iter().filter_map(|at| record(at).filter(|its| its.keeps(at, known.set))).collect();
+    let record = |at: usize| world.readings[actor][at]?.record.filter(|its| its.keeps(at, known.set));
+    let keep: Vec<Record> = of.iter().filter_map(record).collect();
     let members = keep.iter().filter(|its| its.state == State::Member).count();
     members * 2 <= of.len() && (keep.len() < of.len() || known.number > 0)
 }
 
 /// Whether a set begins with this candidate, and this list.
 fn is_first_of(record: &Record, list: Masters) -> bool {
-    let Record { generation, state, .. } = record;
-    *state == State::Candidate
-        && generation.number == 0
-        && generation.members.masters == list
-        && record.id == 0
+    let first = Generation::first(record.generation.set, list);
+    record.state == State::Candidate && record.generation == first
 }
 
 /// Whether a candidate came to nothing for as long as a quarantine lasts.
@@ -150,10 +146,9 @@ fn is_left_over(world: &World, record: &Record) -> bool {
 
 /// The sets that live: more than half of the newest masters have a record.
 fn living(world: &World) -> impl Iterator<Item = Generation> {
-    let keeps = |at: usize, set: u16| world.masters[at].record.is_some_and(|its| its.keeps(at, set));
     world.newest().into_iter().filter(move |newest| {
         let members = newest.members.masters;
-        let keep: Masters = members.iter().filter(|&at| keeps(at, newest.set)).collect();
+        let keep: Masters = members.iter().filter(|&at| world.masters[at].keeps(at, newest.set)).collect();
         keep.has_majority_of(members)
     })
 }

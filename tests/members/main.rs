@@ -1,6 +1,6 @@
 //! A model of how a set of masters begins, changes, and goes on after masters lost their state.
-//! Random walks look for two clients that hold the lock at once, two decrees for one generation, and
-//! tokens that go back. For two decrees at once, all orders of the steps are searched.
+//! Random walks look for two clients that hold the lock at once, two decrees for one generation,
+//! and tokens that go back. For two decrees at once, all orders of the steps are searched.
 //!
 //! Majorities of two lists that differ in one master share a master, so a lease of one generation
 //! excludes leases of the next. A watch, a quarantine long, keeps apart those that are two changes

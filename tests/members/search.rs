@@ -24,6 +24,15 @@ impl Orders {
             _ => &[0],
         }
     }
+
+    /// In which orders the ballots come: with a flaw the one that shows it will do.
+    fn disorders(&self) -> &[u16] {
+        match self.flaw {
+            None => &[0, 1, 3],
+            Some(Flaw::ForgetsAccepted) => &[1],
+            Some(_) => &[3],
+        }
+    }
 }
 
 impl Model for Orders {
@@ -34,8 +43,8 @@ impl Model for Orders {
         // A rejoin has the highest of three ballots, the one between, or the lowest.
         let world =
             |seed| World { flaw: self.flaw, ..self.scene.world(1, &mut fastrand::Rng::with_seed(seed)) };
-        let ordered = |disorder| (0..).map(world).find(|world| world.disorder == disorder);
-        [0, 1, 3].into_iter().filter_map(ordered).collect()
+        let ordered = |disorder: &u16| (0..).map(world).find(|world| world.disorder == *disorder);
+        self.disorders().iter().filter_map(ordered).collect()
     }
 
     fn actions(&self, world: &World, steps: &mut Vec<Step>) {
