@@ -43,17 +43,14 @@ fn next(world: &World, known: &Generation, role: Role) -> (Masters, Masters) {
     }
 }
 
-/// Makes a candidate of a master that has no record, was removed, or was one of another set that
-/// did not go on. The id of the candidate.
+/// Makes a candidate of a master that has no record, was removed, or is one of another set. The id
+/// of the candidate.
 fn prepare(world: &mut World, at: usize, known: &Generation) -> Option<u8> {
     let (now, master) = (world.now, &world.masters[at]);
     let remembers = master.remembers();
     let again = |record: Record| match record.state {
-        _ if record.generation.set != known.set => {
-            record.state == State::Candidate && record.quarantine + Q < now
-        }
-        State::Removed => record.generation.number <= known.number,
-        State::Candidate => !remembers,
+        State::Removed => record.generation.set == known.set,
+        State::Candidate => !remembers || record.generation.set != known.set,
         State::Member => false,
     };
     if master.record.is_none_or(again) {
@@ -69,15 +66,22 @@ pub(crate) fn ask(world: &mut World, changer: usize, at: usize, heard: bool) {
     let flaw = world.flaw;
     let (now, unasked) = (world.now, world.has(Flaw::AcceptsUnasked));
     let in_quarantine = world.has(Flaw::AcceptsInQuarantine);
-    let Some(known) = world.actors[changer].knows else { return };
-    if let Task::Propose { .. } | Task::Watch { .. } = world.actors[changer].task {
-        world.masters[at].carry(at, &known, flaw);
+    let Some(known) = world.actors[changer].knows else {
+        world.meet(changer, at, heard);
+        return;
+    };
+    if let Task::Carry { decided, since, .. } = world.actors[changer].task {
+        if now <= since + SOON {
+            world.masters[at].carry(at, &decided, flaw);
+            world.decides(&decided);
+        }
+        world.meet(changer, at, heard);
+        return;
     }
-    if let Task::Carry { decided, since, .. } = world.actors[changer].task
-        && (now <= since + SOON || world.has(Flaw::CarriesLate))
-    {
-        world.masters[at].carry(at, &decided, flaw);
-        world.decides(&decided);
+    world.meet(changer, at, heard);
+    if world.actors[changer].knows != Some(known) {
+        world.actors[changer].task = Task::Idle;
+        return;
     }
     let prepared = match world.actors[changer].task {
         Task::Prepare { .. } => prepare(world, at, &known),
@@ -113,10 +117,6 @@ pub(crate) fn ask(world: &mut World, changer: usize, at: usize, heard: bool) {
         }
         _ => {}
     }
-    let carries = matches!(world.actors[changer].task, Task::Carry { .. });
-    if heard && world.learn(changer, at) && !carries {
-        world.actors[changer].task = Task::Idle;
-    }
 }
 
 /// Whom a changer watches: those who could still grant under the generation before the last.
@@ -137,7 +137,6 @@ pub(crate) fn go_on(world: &mut World, changer: usize) {
     let prepare = Task::Prepare { asked: none, adds, ids: [None; N] };
     world.actors[changer].task = match actor.task {
         Task::Idle if adds.is_empty() && removes.is_empty() => {
-            world.actors[changer].knows = None;
             world.done.finished += 1;
             Task::Done
         }

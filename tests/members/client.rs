@@ -1,31 +1,22 @@
 //! Those who take the lock.
 
 use super::change::promise;
-use super::master::{Accepted, Ballot, Entry, Generation, Masters, N, Record, State, Time, Token};
+use super::master::{Accepted, Ballot, Entry, Generation, Masters, N, Process, Record, State, Time, Token};
 use super::variants::Flaw;
-use super::world::{Begin, Broken, FRESH, Lease, PER_TICK, Promised, Q, Role, TTL, Task, World};
+use super::world::{Broken, FRESH, Lease, PER_TICK, Promised, Q, Role, SOON, TTL, Task, World};
 
 /// A client asks a master under the generation that it knows: false where that is not the master's,
 /// which one of them learns.
 fn same_generation(world: &mut World, client: usize, at: usize, heard: bool) -> bool {
-    let Some(known) = world.actors[client].knows else { return false };
-    let flaw = world.flaw;
-    let Some(record) = world.masters[at].record_of(known.set) else { return false };
-    if record.generation.number < known.number {
-        world.masters[at].carry(at, &known, flaw);
-        return false;
+    let shown = world.masters[at].record.map(|record| record.generation);
+    let is_newer = shown.zip(world.actors[client].knows).is_some_and(|(its, known)| its.follows(&known));
+    if is_newer && world.has(Flaw::CountsAnyGeneration) {
+        return true;
     }
-    if record.generation.number > known.number {
-        if flaw == Some(Flaw::CountsAnyGeneration) {
-            return true;
-        }
-        if heard {
-            world.learn(client, at);
-        }
-        world.masters[at].carry(at, &known, flaw);
-        return false;
-    }
-    record.generation == known
+    let known = world.actors[client].knows;
+    let is_same = shown.is_some() && shown == known;
+    world.meet(client, at, heard);
+    is_same
 }
 
 /// Whether a master may vote on what was sent then, and nobody else has the lock there.
@@ -43,17 +34,17 @@ pub(crate) fn granted(numbers: &[Token; N]) -> Masters {
 pub(crate) fn ask(world: &mut World, client: usize, at: usize, heard: bool) {
     let before = world.actors[client].knows;
     match world.actors[client].task {
-        Task::Look { .. } => look(world, client, at),
         Task::Acquire { sent, .. } => acquire(world, client, at, sent, heard),
         Task::Confirm { sent, token, .. } => confirm(world, client, at, sent, token, heard),
         Task::Extend { sent, .. } => extend(world, client, at, sent, heard),
+        Task::Look { .. } => drop(world.meet(client, at, heard)),
         Task::Undo { .. } => {
             let entry = &mut world.masters[at].entry;
             *entry = entry.filter(|entry| entry.client != client);
             same_generation(world, client, at, heard);
         }
-        Task::Readmit { at: forgot, .. } => readmit(world, client, at, forgot, heard),
-        Task::Write { of, ballot, found, .. } => write(world, client, at, of, ballot, found),
+        Task::Rejoin { .. } => first_phase(world, client, at, heard),
+        Task::Write { of, since, decree, .. } => write(world, client, at, of, since, decree),
         _ => {}
     }
     if world.actors[client].knows != before {
@@ -116,60 +107,52 @@ fn extend(world: &mut World, client: usize, at: usize, sent: Time, heard: bool) 
     }
 }
 
-/// Writes the record of a master that forgot, with what the first phase promised and found.
-fn write(world: &mut World, client: usize, at: usize, of: u8, ballot: Ballot, found: Accepted) {
-    world.actors[client].task = Task::Idle;
-    let Some(known) = world.actors[client].knows.filter(|known| may_be_readmitted(world, at, known)) else {
-        return;
-    };
-    if world.masters[at].incarnation != of && !world.has(Flaw::ReadmitsByOldEvidence) {
-        return;
+/// Whether a master forgot, or is a candidate that its set does not wait for: of another set, with
+/// another id, or with which the set began without it.
+pub(crate) fn may_rejoin(world: &World, client: usize, at: usize) -> bool {
+    let who = &world.actors[client];
+    let Some(known) = &who.knows else { return false };
+    let (member, master) = (known.members.has(at), &world.masters[at]);
+    let Some(record) = &master.record else { return member };
+    let is_ours = record.generation.set == known.set;
+    if is_ours && !master.remembers() && record.generation.number <= known.number {
+        return record.state == State::Member || member;
     }
-    let asked = !world.has(Flaw::ReadmitsAtOnce) && !world.has(Flaw::ReadmitsByReading);
-    let state = if known.members.has(at) { State::Member } else { State::Removed };
-    let record = world.masters[at].new_record(known, state, known.members.ids[at], world.now + Q);
-    world.masters[at].record = Some(Record {
-        promised: if asked { ballot } else { 0 },
-        accepted: found.filter(|_| asked && !world.has(Flaw::ForgetsAccepted)),
-        ..record
-    });
-    world.done.readmitted += 1;
+    let another = record.id != known.members.ids[at];
+    let is_most = who.members_of(known.set, at) * 2 > known.members.masters.len();
+    let waits = !is_ours || another || record.generation.number == known.number;
+    record.state == State::Candidate && member && waits && (is_most || is_ours && another)
 }
 
-/// Whether a master forgot, or is a candidate that its generation does not wait for any more: of
-/// another set, of another id, or of a generation that is complete.
-pub(crate) fn may_be_readmitted(world: &World, at: usize, known: &Generation) -> bool {
-    let member = known.members.has(at);
-    let Some(record) = &world.masters[at].record else { return member };
-    let candidate = member && record.state == State::Candidate;
-    if record.generation.set != known.set {
-        return candidate && record.quarantine > world.now;
+pub(crate) fn begin_rejoin(world: &mut World, client: usize, at: usize) {
+    let before = world.actors[client].knows;
+    world.meet(client, at, true);
+    let by_old_evidence = world.has(Flaw::ReadmitsByOldEvidence);
+    if world.actors[client].knows != before || !may_rejoin(world, client, at) && !by_old_evidence {
+        return;
     }
-    let another = member && record.id != known.members.ids[at];
-    let incomplete = candidate && record.generation.number == known.number;
-    record.generation.number <= known.number && (!world.masters[at].remembers() || another || incomplete)
+    let (ballot, since, none) = (world.new_ballot(), world.now, Masters::default());
+    let of = world.masters[at].process();
+    let promised = Promised::default();
+    world.actors[client].task =
+        Task::Rejoin { at, of, ballot, since, asked: none, lost: none, kept: none, promised };
 }
 
-fn readmit(world: &mut World, client: usize, at: usize, forgot: usize, heard: bool) {
-    let Some(known) = world.actors[client].knows.filter(|_| at != forgot) else { return };
-    let flaw = world.flaw;
-    let master = &mut world.masters[at];
-    master.carry(at, &known, flaw);
-    if heard && world.learn(client, at) {
-        return;
+/// Another master promises, or has lost state as well.
+fn first_phase(world: &mut World, client: usize, at: usize, heard: bool) {
+    world.meet(client, at, heard);
+    let (flaw, master) = (world.flaw, &mut world.masters[at]);
+    let actor = &mut world.actors[client];
+    let Some(known) = actor.knows else { return };
+    let Task::Rejoin { ballot, lost, kept, promised, .. } = &mut actor.task else { return };
+    if heard && master.lost_state(known.set) {
+        *lost = lost.with(at);
+        if master.keeps(at, known.set) {
+            *kept = kept.with(at);
+        }
     }
-    let Task::Readmit { ballot, read, remember, promised, .. } = &mut world.actors[client].task else {
-        return;
-    };
-    if heard {
-        *read = read.with(at);
-    }
-    let master = &mut world.masters[at];
     let incarnation = master.incarnation;
     let Some(record) = master.acceptor(&known) else { return };
-    if heard {
-        *remember = remember.with(at);
-    }
     if flaw == Some(Flaw::ReadmitsByReading) {
         promised.by = promised.by.with(at);
     } else {
@@ -177,21 +160,56 @@ fn readmit(world: &mut World, client: usize, at: usize, forgot: usize, heard: bo
     }
 }
 
-/// A client that was started with a list looks at one of its masters.
-fn look(world: &mut World, client: usize, at: usize) {
-    let Some(Record { generation, state, .. }) = world.masters[at].record else { return };
-    let Task::Look { newest, agree, .. } = &mut world.actors[client].task else { return };
-    if state == State::Candidate {
+/// A master that forgot is written by what a majority promised. If most forgot, it keeps what it
+/// has where more than half have their records, or promised. Otherwise the set is lost.
+fn after_first_phase(world: &World, known: &Generation, task: Task) -> Task {
+    let Task::Rejoin { at, of, ballot, since, lost, kept, promised, .. } = task else { return Task::Idle };
+    let members = known.members.masters;
+    let record = world.masters[at].record;
+    let keeps = record.is_some_and(|its| its.keeps(at, known.set) && its.id == known.members.ids[at]);
+    let all_are_heard = promised.by.and(lost).with(at).contains(members);
+    let is_lost = !keeps || !promised.by.and(kept).with(at).has_majority_of(members);
+    let by_promises = Some((ballot, promised.found));
+    if promised.by.has_majority_of(members) || world.has(Flaw::ReadmitsAtOnce) {
+        Task::Write { at, of, since, decree: by_promises }
+    } else if all_are_heard && !is_lost {
+        Task::Write { at, of, since, decree: by_promises.filter(|_| world.has(Flaw::OverwritesDecree)) }
+    } else if all_are_heard && world.has(Flaw::ResumesItself) {
+        Task::Write { at, of, since, decree: by_promises }
+    } else {
+        Task::Idle
+    }
+}
+
+/// Writes the record of a master that forgot, with what the first phase promised and found, or with
+/// what it has.
+fn write(
+    world: &mut World,
+    client: usize,
+    at: usize,
+    of: Process,
+    since: Time,
+    decree: Option<(Ballot, Accepted)>,
+) {
+    world.actors[client].task = Task::Idle;
+    let Some(known) = world.actors[client].knows else { return };
+    let by_old_evidence = world.has(Flaw::ReadmitsByOldEvidence) && may_rejoin(world, client, at);
+    let asked = !world.has(Flaw::ReadmitsAtOnce) && !world.has(Flaw::ReadmitsByReading);
+    let forgets = world.has(Flaw::ForgetsAccepted);
+    let (now, master) = (world.now, &mut world.masters[at]);
+    if !by_old_evidence && (master.process() != of || now - since > SOON) {
         return;
     }
-    match newest {
-        Some(known) if known.set != generation.set => *agree = Masters::default(),
-        Some(known) if known.number > generation.number => {}
-        Some(known) if known.number == generation.number => *agree = agree.with(at),
-        _ => {
-            (*newest, *agree) = (Some(generation), Masters::of(&[at]));
-        }
-    }
+    let state = if known.members.has(at) { State::Member } else { State::Removed };
+    let before = master.record.filter(|its| its.generation == known);
+    let (promised, accepted) = match decree {
+        Some((ballot, found)) if asked => (ballot, found.filter(|_| !forgets)),
+        None => before.map_or((0, None), |its| (its.promised, its.accepted)),
+        Some(_) => (0, None),
+    };
+    let record = master.new_record(known, state, known.members.ids[at], now + Q);
+    master.record = Some(Record { promised, accepted, ..record });
+    world.done.rejoined += 1;
 }
 
 pub(crate) fn may_go_on(world: &World, client: usize) -> bool {
@@ -200,10 +218,7 @@ pub(crate) fn may_go_on(world: &World, client: usize) -> bool {
 
 pub(crate) fn go_on(world: &mut World, client: usize) {
     let (now, actor) = (world.now, world.actors[client]);
-    let Role::Client { list, lease, .. } = actor.role else { return };
-    let Some(known) = actor.knows else {
-        return go_on_looking(world, client, list);
-    };
+    let (Role::Client { lease, .. }, Some(known)) = (actor.role, actor.knows) else { return };
     let members = known.members.masters;
     world.actors[client].task = match actor.task {
         Task::Idle => match lease {
@@ -251,32 +266,9 @@ pub(crate) fn go_on(world: &mut World, client: usize) {
             }
             Task::Idle
         }
-        Task::Readmit { .. } => after_first_phase(world, &known, actor.task),
+        Task::Rejoin { .. } => after_first_phase(world, &known, actor.task),
         _ => Task::Idle,
     };
-}
-
-/// A master that forgot is written by what a majority promised. Where most forgot, by what the rest
-/// promised: at once where it has a record and they accepted nothing, else by the steps of
-/// beginning, after which what they accepted is decided.
-fn after_first_phase(world: &World, known: &Generation, task: Task) -> Task {
-    let Task::Readmit { at, of, ballot, read, remember, promised, .. } = task else { return Task::Idle };
-    let (none, members) = (Masters::default(), known.members.masters);
-    let record = world.masters[at].record.filter(|record| record.generation.set == known.set);
-    let has_record = record.is_some_and(|record| record.state != State::Candidate);
-    // A ballot that was only too low is no loss: another one is tried.
-    let refused = remember.has_majority_of(members) || !promised.by.contains(remember);
-    let most_forgot = read.with(at).contains(members) && (!refused || world.has(Flaw::TakesRefusalForLoss));
-    let by_majority = promised.by.has_majority_of(members) || world.has(Flaw::ReadmitsAtOnce);
-    let goes_on = promised.found.is_none() || world.has(Flaw::PassesOver);
-    if by_majority || (most_forgot && goes_on && (has_record || !known.members.has(at))) {
-        Task::Write { at, of, ballot, found: promised.found }
-    } else if most_forgot {
-        let begin = Begin { generation: *known, again: Some((ballot, promised.found)) };
-        Task::Begin { begin, asked: none, noted: none, of: [0; N] }
-    } else {
-        Task::Idle
-    }
 }
 
 /// The token on which a majority agrees.
@@ -299,22 +291,6 @@ fn hold(world: &mut World, client: usize, lease: Lease, floor: Token) {
     }
 }
 
-/// A list is accepted where a master of it is a member of a set that has it, or had it, and none is
-/// one of another set.
-fn go_on_looking(world: &mut World, client: usize, list: Masters) {
-    let actor = &mut world.actors[client];
-    let looked = std::mem::replace(
-        &mut actor.task,
-        Task::Look { asked: Masters::default(), newest: None, agree: Masters::default() },
-    );
-    if let Task::Look { newest: Some(newest), agree, .. } = looked
-        && !agree.is_empty()
-        && (newest.number > 0 || newest.members.masters == list)
-    {
-        (actor.knows, actor.task) = (Some(newest), Task::Idle);
-    }
-}
-
 /// A client gives up its lease.
 pub(crate) fn release(world: &mut World, client: usize) {
     let actor = &mut world.actors[client];
@@ -322,14 +298,4 @@ pub(crate) fn release(world: &mut World, client: usize) {
         *lease = None;
     }
     actor.task = Task::Undo { at: actor.knows.map_or(Masters::default(), |known| known.reached()) };
-}
-
-pub(crate) fn begin_readmission(world: &mut World, client: usize, at: usize) {
-    if world.learn(client, at) {
-        return;
-    }
-    let (ballot, of) = (world.new_ballot(), world.masters[at].incarnation);
-    let (none, promised) = (Masters::default(), Promised::default());
-    world.actors[client].task =
-        Task::Readmit { at, of, ballot, asked: none, read: none, remember: none, promised };
 }

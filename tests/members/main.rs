@@ -1,15 +1,14 @@
-//! A model of how a set of masters begins and changes, one master at a time: the membership record,
-//! decrees, and masters that forget. Random walks look for two who hold the lock at once, two
-//! decrees for one generation and tokens that go back; all orders of the steps of two decrees are
-//! searched.
+//! A model of how a set of masters begins, changes, and goes on after masters lost their state.
+//! Random walks look for two clients that hold the lock at once, two decrees for one generation,
+//! and tokens that go back. For two decrees at once, all orders of the steps are searched.
 //!
 //! Majorities of two lists that differ in one master share a master, so a lease of one generation
 //! excludes leases of the next. A watch, a quarantine long, keeps apart those that are two changes
 //! apart.
 //!
-//! `master.rs` has the record, `client.rs` who takes the lock, `change.rs` who changes the set,
-//! `begin.rs` who begins one, `scenes.rs` the conditions, `variants.rs` the rules that cannot be
-//! left out.
+//! `master.rs` has the record, `client.rs` who takes the lock and has masters rejoin, `change.rs`
+//! who changes the set, `begin.rs` who begins one (`init`), `scenes.rs` the conditions, and
+//! `variants.rs` the rules that cannot be left out.
 //!
 //! ```sh
 //! cargo test --release --test members -- --nocapture
@@ -18,12 +17,13 @@
 //! ```
 //!
 //! A message is a step, with or without its reply; one that is lost is a step that is not taken.
-//! Clocks are right. Masters restart without a record, with the last one, or with an older one.
+//! Clocks are right. Masters restart without a record or with the last one. One alone may restart
+//! with an older one.
 //!
-//! It is always safe that a minority forgets. Where most of a generation forget at once, or all of
-//! a list were emptied, nothing on the masters tells what was decided. In those scenes somebody who
-//! knows a newer generation is connected, and writes it on a master before that one's quarantine
-//! ends (`may_tick` in `step.rs`). `Flaw::NobodyConnected` shows what happens otherwise.
+//! The walks leave out what the product does not protect from (docs/SAFETY.md): `init` with an old
+//! list of which no master shows that another one lives (`may_begin` in `begin.rs`), and a living
+//! set whose clients do not take back within a quarantine what `init` with another list prepared
+//! (`is_to_be_taken_back`). They leave out `members recover`, which goes by the word of a person.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails may panic")]
 
@@ -45,8 +45,7 @@ use walk::{Walked, describe, walk};
 
 const SEED: u64 = 7;
 
-fn holds(scene: Scene, losses: u8, flaw: Option<Flaw>, times: usize) {
-    let most = 4_000 * times;
+fn holds(scene: Scene, losses: u8, flaw: Option<Flaw>, most: usize) {
     let Walked { walks, came_to, found } = walk(scene, losses, flaw, None, SEED, most);
     println!("{walks:>8} walks of {scene:?} with {losses} losses, {flaw:?}: {came_to:?}");
     let broken = found.map(|found| describe(&found));
@@ -55,7 +54,7 @@ fn holds(scene: Scene, losses: u8, flaw: Option<Flaw>, times: usize) {
     assert!(came_to.leases > most / 4, "{came_to:?}");
 }
 
-const SCENES: [(Scene, u8); 17] = [
+const SCENES: [(Scene, u8); 24] = [
     (Scene::InARow, 0),
     (Scene::InARow, 1),
     (Scene::InARow, 3),
@@ -69,27 +68,34 @@ const SCENES: [(Scene, u8); 17] = [
     (Scene::Tokens, 1),
     (Scene::Begin, 0),
     (Scene::Begin, 1),
+    (Scene::Begin, 3),
     (Scene::Overlap, 0),
     (Scene::Overlap, 1),
+    (Scene::OldList, 0),
     (Scene::OldList, 1),
     (Scene::OldRecord, 1),
+    (Scene::OldRecord, 3),
+    (Scene::Lost, 1),
+    (Scene::Lost, 2),
+    (Scene::Lost, 4),
+    (Scene::Dead, 0),
 ];
 
 #[test]
 fn two_never_hold_the_lock_however_the_set_changes() {
-    SCENES.iter().for_each(|&(scene, losses)| holds(scene, losses, None, 1));
+    SCENES.iter().for_each(|&(scene, losses)| holds(scene, losses, None, 4_000));
 }
 
 #[test]
 fn what_breaks_nothing() {
-    HARMLESS.iter().for_each(|&(flaw, scene)| holds(scene, 2, Some(flaw), 1));
+    HARMLESS.iter().for_each(|&(flaw, scene)| holds(scene, 2, Some(flaw), 1_000));
 }
 
 #[test]
 #[ignore = "minutes: more of the same"]
 fn more_of_it() {
-    SCENES.iter().for_each(|&(scene, losses)| holds(scene, losses, None, 100));
-    HARMLESS.iter().for_each(|&(flaw, scene)| holds(scene, 2, Some(flaw), 100));
+    SCENES.iter().for_each(|&(scene, losses)| holds(scene, losses, None, 80_000));
+    HARMLESS.iter().for_each(|&(flaw, scene)| holds(scene, 2, Some(flaw), 80_000));
 }
 
 #[test]

@@ -58,6 +58,10 @@ impl Masters {
         2 * (self.0 & of.0).count_ones() >= of.0.count_ones()
     }
 
+    pub(crate) fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
     pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..N).filter(move |&at| self.has(at))
     }
@@ -98,18 +102,20 @@ impl Members {
     }
 }
 
-/// A generation of a set of masters, with the masters of the one before.
+/// A generation of a set of masters, with the masters of the first one and of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Generation {
-    pub(crate) set: u8,
+    pub(crate) set: u16,
     pub(crate) number: u8,
     pub(crate) members: Members,
     pub(crate) earlier: Masters,
+    first: Masters,
 }
 
 impl Generation {
-    pub(crate) const fn first(set: u8, masters: Masters) -> Self {
-        Self { set, number: 0, members: Members::first(masters), earlier: Masters::of(&[]) }
+    pub(crate) const fn first(set: u16, masters: Masters) -> Self {
+        let (members, earlier) = (Members::first(masters), Masters::of(&[]));
+        Self { set, number: 0, members, earlier, first: masters }
     }
 
     pub(crate) fn next(&self, members: Members) -> Self {
@@ -119,6 +125,16 @@ impl Generation {
     /// Its masters, and those that it removed.
     pub(crate) fn reached(&self) -> Masters {
         self.members.masters.and(self.earlier)
+    }
+
+    /// Whether a list is that of this set, now or before.
+    pub(crate) fn fits(&self, list: Masters) -> bool {
+        [self.members.masters, self.earlier, self.first].contains(&list)
+    }
+
+    /// Whether this is a later generation of the same set.
+    pub(crate) fn follows(&self, other: &Self) -> bool {
+        self.set == other.set && self.number > other.number
     }
 }
 
@@ -142,6 +158,27 @@ pub(crate) struct Record {
     pub(crate) quarantine: Time,
     pub(crate) promised: Ballot,
     pub(crate) accepted: Accepted,
+}
+
+/// What another write of a record has otherwise.
+type Stamp = (u16, u8, State, u8, u8);
+
+/// Who a master is, with what record.
+pub(crate) type Process = (u8, Option<Stamp>);
+
+impl Record {
+    fn stamp(&self) -> Stamp {
+        (self.generation.set, self.generation.number, self.state, self.id, self.incarnation)
+    }
+
+    /// Whether it is a candidate with which its set begins. Any other one is to join.
+    pub(crate) fn is_first(&self, at: usize) -> bool {
+        self.state == State::Candidate && self.generation.members.has(at)
+    }
+
+    pub(crate) fn keeps(&self, at: usize, set: u16) -> bool {
+        self.generation.set == set && (self.state == State::Member || self.is_first(at))
+    }
 }
 
 /// A ballot, and the next members that were accepted with it.
@@ -188,8 +225,12 @@ impl Master {
     }
 
     /// The record, where it is of this set.
-    pub(crate) fn record_of(&mut self, set: u8) -> Option<&mut Record> {
+    pub(crate) fn record_of(&mut self, set: u16) -> Option<&mut Record> {
         self.record.as_mut().filter(|record| record.generation.set == set)
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        (self.incarnation, self.record.map(|record| record.stamp()))
     }
 
     /// Whether it has a record, and forgot nothing since that was written.
@@ -198,30 +239,22 @@ impl Master {
     }
 
     /// Writes a newer generation of the set that it is in: only upwards, only if it forgot nothing,
-    /// and only if its id is the one in the list. A candidate that forgot what it was stays one.
+    /// and only if its id is the one in the list. A candidate with which its set begins stays one.
     pub(crate) fn carry(&mut self, at: usize, generation: &Generation, flaw: Option<Flaw>) {
-        let incarnation = self.incarnation;
         let remembers = self.remembers() || flaw == Some(Flaw::CarriesToForgetful);
+        let incarnation = self.incarnation;
         let Some(record) = self.record_of(generation.set).filter(|_| remembers) else { return };
         let member = generation.members.has(at);
         let upwards = record.generation.number < generation.number || flaw == Some(Flaw::CarriesDown);
         let another = member && record.id != generation.members.ids[at];
-        if !upwards || another || record.generation == *generation {
+        let waits = record.state == State::Candidate
+            && !(member && (!record.is_first(at) || flaw == Some(Flaw::CarriesToCandidate)));
+        if !upwards || another || waits || record.generation == *generation {
             return;
         }
-        let forgot = record.state == State::Candidate && record.generation.members.has(at);
-        *record = Record {
-            generation: *generation,
-            state: match member {
-                true if forgot && flaw != Some(Flaw::CarriesToCandidate) => State::Candidate,
-                true => State::Member,
-                false => State::Removed,
-            },
-            incarnation,
-            promised: 0,
-            accepted: None,
-            ..*record
-        };
+        let state = if member { State::Member } else { State::Removed };
+        let generation = *generation;
+        *record = Record { generation, state, incarnation, promised: 0, accepted: None, ..*record };
     }
 
     /// The record, where it is of this very generation and has a say in what comes next.
@@ -231,6 +264,18 @@ impl Master {
             remembers && record.generation == *generation && record.state == State::Member
         };
         self.record.as_mut().filter(counts)
+    }
+
+    /// Whether it may have forgotten what it knew of a set, by what it shows.
+    pub(crate) fn lost_state(&self, set: u16) -> bool {
+        self.record.is_none_or(|record| {
+            record.state == State::Candidate || record.generation.set == set && !self.remembers()
+        })
+    }
+
+    /// Whether it has its record of a set, whatever its process.
+    pub(crate) fn keeps(&self, at: usize, set: u16) -> bool {
+        self.record.is_some_and(|record| record.keeps(at, set))
     }
 
     /// Whether it has this generation of its set, or a newer one.

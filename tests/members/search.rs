@@ -2,7 +2,7 @@
 
 use stateright::{Checker, Model, Property};
 
-use super::master::Back;
+use super::master::{Back, N};
 use super::scenes::Scene;
 use super::step::{Step, steps_of, take};
 use super::variants::Flaw;
@@ -24,6 +24,15 @@ impl Orders {
             _ => &[0],
         }
     }
+
+    /// In which orders the ballots come: with a flaw the one that shows it will do.
+    fn disorders(&self) -> &[u16] {
+        match self.flaw {
+            None => &[0, 1, 3],
+            Some(Flaw::ForgetsAccepted) => &[1],
+            Some(_) => &[3],
+        }
+    }
 }
 
 impl Model for Orders {
@@ -31,11 +40,11 @@ impl Model for Orders {
     type Action = Step;
 
     fn init_states(&self) -> Vec<World> {
-        // A readmission has the highest of three ballots, the one between, or the lowest.
+        // A rejoin has the highest of three ballots, the one between, or the lowest.
         let world =
             |seed| World { flaw: self.flaw, ..self.scene.world(1, &mut fastrand::Rng::with_seed(seed)) };
-        let ordered = |disorder| (0..).map(world).find(|world| world.disorder == disorder);
-        [0, 1, 3].into_iter().filter_map(ordered).collect()
+        let ordered = |disorder: &u16| (0..).map(world).find(|world| world.disorder == *disorder);
+        self.disorders().iter().filter_map(ordered).collect()
     }
 
     fn actions(&self, world: &World, steps: &mut Vec<Step>) {
@@ -43,7 +52,7 @@ impl Model for Orders {
         steps.retain(|step| match *step {
             Step::Stop { .. } => false,
             Step::GoOn { actor } => goes_on(world, actor),
-            Step::Readmit { at, .. } => world.ballots < 3 && self.forgetful().contains(&at),
+            Step::Rejoin { at, .. } => world.ballots < 3 && self.forgetful().contains(&at),
             Step::Ask { actor, heard, .. } => match world.actors[actor].task {
                 Task::Carry { asked, .. } => heard && asked.is_empty(),
                 Task::Accept { .. } | Task::Propose { .. } => true,
@@ -63,6 +72,7 @@ impl Model for Orders {
         // Quarantines are over at any time.
         let records = next.masters.iter_mut().filter_map(|master| master.record.as_mut());
         records.for_each(|record| record.quarantine = 0);
+        next.actors.iter_mut().for_each(|actor| actor.shown = [None; N]);
         Some(next)
     }
 
@@ -79,9 +89,9 @@ fn goes_on(world: &World, actor: usize) -> bool {
     match (actor.role, actor.task) {
         (_, Task::Propose { promised, .. }) => promised.by.has_majority_of(known.members.masters),
         (_, Task::Accept { accepted, .. }) => accepted.has_majority_of(known.members.masters),
-        (Role::Client { .. }, Task::Readmit { at, read, promised, .. }) => {
+        (Role::Client { .. }, Task::Rejoin { at, lost, promised, .. }) => {
             let members = known.members.masters;
-            promised.by.has_majority_of(members) || read.with(at).contains(members)
+            promised.by.has_majority_of(members) || promised.by.and(lost).with(at).contains(members)
         }
         _ => false,
     }

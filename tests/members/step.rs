@@ -1,6 +1,6 @@
 //! What may happen next in a world, and what comes of it.
 
-use super::master::{Back, Generation, Masters, Record, State, Time};
+use super::master::{Back, Masters, N, Time};
 use super::variants::Flaw;
 use super::world::{Role, Task, World};
 use super::{begin, change, client};
@@ -32,8 +32,8 @@ pub(crate) enum Step {
     Release {
         client: usize,
     },
-    /// A client gives the vote back to a master that forgot.
-    Readmit {
+    /// A client has a master that forgot rejoin.
+    Rejoin {
         client: usize,
         at: usize,
     },
@@ -52,17 +52,16 @@ fn to_ask(world: &World, actor: usize) -> Masters {
         _ => Masters::ALL,
     };
     let left = match actor.task {
-        Task::Look { asked, .. } => match actor.role {
-            Role::Client { list, .. } => list.without(asked),
-            _ => return Masters::default(),
-        },
+        Task::Look { asked } => actor.list.without(asked),
+        Task::Init { write: Some(pending), .. } => Masters::of(&[pending.at]),
+        Task::Init { .. } => actor.list.and(members),
         Task::Confirm { asked, among, .. } => among.without(asked),
         Task::Acquire { asked, .. } | Task::Extend { asked, .. } | Task::Propose { asked, .. } => {
             members.without(asked)
         }
         Task::Carry { decided, asked, .. } => decided.reached().without(asked),
         Task::Undo { at } => at,
-        Task::Readmit { at, asked, .. } => members.without(asked).without(Masters::of(&[at])),
+        Task::Rejoin { at, asked, .. } => members.without(asked).without(Masters::of(&[at])),
         Task::Write { at, .. } => Masters::of(&[at]),
         Task::Prepare { asked, adds, .. } => adds.without(asked),
         Task::Watch { asked, .. } => match &actor.knows {
@@ -72,10 +71,7 @@ fn to_ask(world: &World, actor: usize) -> Masters {
         Task::Accept { asked, .. } if world.has(Flaw::AcceptsUnasked) => members.without(asked),
         Task::Accept { asked, promised, .. } => promised.by.without(asked),
         Task::Check { asked, seen, .. } => seen.without(asked),
-        Task::Begin { begin, asked, .. }
-        | Task::Reread { begin, asked, .. }
-        | Task::Complete { begin, asked, .. } => begin.generation.members.masters.without(asked),
-        Task::Idle | Task::Done | Task::Wait { .. } | Task::Settle { .. } => return Masters::default(),
+        Task::Idle | Task::Done | Task::Wait { .. } => return Masters::default(),
     };
     left.iter().filter(|&at| reaches.has(at)).collect()
 }
@@ -83,31 +79,25 @@ fn to_ask(world: &World, actor: usize) -> Masters {
 /// Notes that an actor asks this master.
 fn note_asked(task: &mut Task, at: usize) {
     match task {
-        Task::Look { asked, .. }
+        Task::Look { asked }
         | Task::Acquire { asked, .. }
         | Task::Confirm { asked, .. }
         | Task::Extend { asked, .. }
-        | Task::Readmit { asked, .. }
+        | Task::Rejoin { asked, .. }
         | Task::Prepare { asked, .. }
         | Task::Propose { asked, .. }
         | Task::Accept { asked, .. }
         | Task::Carry { asked, .. }
         | Task::Watch { asked, .. }
-        | Task::Check { asked, .. }
-        | Task::Begin { asked, .. }
-        | Task::Reread { asked, .. }
-        | Task::Complete { asked, .. } => *asked = asked.with(at),
+        | Task::Check { asked, .. } => *asked = asked.with(at),
         Task::Undo { at: left } => *left = left.without(Masters::of(&[at])),
-        Task::Write { .. } | Task::Idle | Task::Done | Task::Wait { .. } | Task::Settle { .. } => {}
+        Task::Write { .. } | Task::Init { .. } | Task::Idle | Task::Done | Task::Wait { .. } => {}
     }
 }
 
 fn may_go_on(world: &World, actor: usize) -> bool {
     let task = &world.actors[actor].task;
-    !matches!(task, Task::Done)
-        && begin::may_go_on(world, actor)
-        && change::may_go_on(world, actor)
-        && client::may_go_on(world, actor)
+    !matches!(task, Task::Done) && change::may_go_on(world, actor) && client::may_go_on(world, actor)
 }
 
 /// Every step that somebody may take now.
@@ -125,58 +115,39 @@ pub(crate) fn steps_of(world: &World, actor: usize, steps: &mut Vec<Step>) {
                 steps.push(Step::Release { client: actor });
             }
             let Some(known) = who.knows else { return };
-            let anew = |at: usize| {
-                client::may_be_readmitted(world, at, &known)
-                    || (world.has(Flaw::ReadmitsByOldEvidence) && known.members.has(at))
-            };
-            let forgot = reaches.iter().filter(|&at| anew(at));
-            steps.extend(forgot.map(|at| Step::Readmit { client: actor, at }));
+            let old_evidence = world.has(Flaw::ReadmitsByOldEvidence);
+            let forgot =
+                |at: &usize| client::may_rejoin(world, actor, *at) || old_evidence && known.members.has(*at);
+            let forgot = reaches.iter().filter(forgot);
+            steps.extend(forgot.map(|at| Step::Rejoin { client: actor, at }));
         }
         (_, Task::Idle | Task::Done) => {}
-        (Role::Client { .. }, _) if world.connected => {}
         _ => steps.push(Step::Stop { actor }),
     }
 }
 
-/// Whether time may go on for so long: where somebody is connected, the quarantine of a master does
-/// not end before a newer generation that anybody knows was written there.
+/// Whether a master may forget so. One alone may come back with an older record.
+pub(crate) fn may_forget(world: &World, back: Back) -> bool {
+    world.losses > 0 && (back != Back::Saved || world.none_forgot)
+}
+
 pub(crate) fn may_tick(world: &World, by: Time) -> bool {
-    let shown = world.masters.iter().filter_map(|master| master.record);
-    let shown = shown.filter(|record| record.state != State::Candidate).map(|record| record.generation);
-    let known = world.actors.iter().filter_map(|actor| actor.knows);
-    let connected = world.connected && !world.has(Flaw::NobodyConnected);
-    let known: Vec<Generation> = if connected { shown.chain(known).collect() } else { vec![] };
-    let in_time = |at: usize| {
-        let Some(Record { generation, quarantine, state, .. }) = world.masters[at].record else {
-            return true;
-        };
-        let behind = |known: &Generation| {
-            if known.set == generation.set {
-                known.number > generation.number && known.reached().has(at)
-            } else {
-                state == State::Candidate && known.members.has(at)
-            }
-        };
-        let ends = world.now < quarantine && quarantine <= world.now + by;
-        !ends || !known.iter().any(behind)
-    };
-    world.now + by <= 160 && Masters::ALL.iter().all(in_time)
+    world.now + by <= 160
 }
 
 pub(crate) fn take(world: &mut World, step: Step) {
     match step {
         Step::Tick { by } => world.now += by,
         Step::Forget { at, back } => {
-            world.losses -= 1;
+            world.losses = if back == Back::Saved { 0 } else { world.losses - 1 };
+            world.none_forgot = false;
             world.masters[at].forget(back);
         }
         Step::Save { at } => world.masters[at].saved = world.masters[at].record,
         Step::Ask { actor, at, heard } => {
             note_asked(&mut world.actors[actor].task, at);
             match world.actors[actor].task {
-                Task::Begin { .. } | Task::Reread { .. } | Task::Complete { .. } => {
-                    begin::ask(world, actor, at, heard)
-                }
+                Task::Init { .. } => begin::ask(world, actor, at, heard),
                 Task::Prepare { .. }
                 | Task::Propose { .. }
                 | Task::Accept { .. }
@@ -186,30 +157,32 @@ pub(crate) fn take(world: &mut World, step: Step) {
                 _ => client::ask(world, actor, at, heard),
             }
         }
-        Step::GoOn { actor } => match (world.actors[actor].role, world.actors[actor].task) {
-            (_, Task::Begin { .. } | Task::Settle { .. } | Task::Reread { .. } | Task::Complete { .. })
-            | (Role::Beginner { .. }, _) => begin::go_on(world, actor),
-            (Role::Changer { .. }, _) => change::go_on(world, actor),
-            (Role::Client { .. }, _) => client::go_on(world, actor),
-        },
+        Step::GoOn { actor } => go_on(world, actor),
         Step::Release { client } => client::release(world, client),
-        Step::Readmit { client, at } => {
-            client::begin_readmission(world, client, at);
+        Step::Rejoin { client, at } => {
+            client::begin_rejoin(world, client, at);
             if world.has(Flaw::ReadmitsAtOnce) {
                 client::go_on(world, client);
             }
         }
         Step::Stop { actor } => {
-            let first = world.first;
             let actor = &mut world.actors[actor];
-            actor.task = Task::Idle;
-            actor.knows = None;
-            match &mut actor.role {
-                // A client starts anew with its list.
-                Role::Client { lease, .. } => *lease = None,
-                Role::Changer { .. } => actor.knows = first,
-                Role::Beginner { .. } => {}
+            (actor.task, actor.knows, actor.shown) = (Task::Idle, None, [None; N]);
+            if let Role::Client { lease, .. } = &mut actor.role {
+                *lease = None;
             }
         }
+    }
+}
+
+/// Whoever knows no set looks for the one of its list.
+fn go_on(world: &mut World, actor: usize) {
+    let who = &mut world.actors[actor];
+    match who.role {
+        Role::Beginner { .. } => begin::go_on(world, actor),
+        _ if matches!(who.task, Task::Look { .. }) && who.knows.is_some() => who.task = Task::Idle,
+        _ if who.knows.is_none() => who.task = Task::Look { asked: Masters::default() },
+        Role::Changer { .. } => change::go_on(world, actor),
+        Role::Client { .. } => client::go_on(world, actor),
     }
 }

@@ -20,10 +20,6 @@ pub(crate) enum Flaw {
     AcceptsUnasked,
     /// Masters accept while they are quarantined.
     AcceptsInQuarantine,
-    /// A decision is carried a long time after it was made.
-    CarriesLate,
-    /// A ballot that is refused counts as a majority that forgot.
-    TakesRefusalForLoss,
     /// A master that forgot is written from what others have, without asking them.
     ReadmitsAtOnce,
     /// It is written from what a majority has, which promises nothing.
@@ -32,9 +28,11 @@ pub(crate) enum Flaw {
     ReadmitsByOldEvidence,
     /// It is written without what the first phase found accepted.
     ForgetsAccepted,
-    /// Where most forgot, what the rest accepted is not decided, but told to those. Breaks nothing
-    /// that the walks find; a test of `Membership` has a row of steps.
-    PassesOver,
+    /// Where most restarted with their records, one is written by what the others promised, without
+    /// what it accepted.
+    OverwritesDecree,
+    /// A client resumes a set by itself of which at least half of the masters have no record.
+    ResumesItself,
     /// An older generation is carried to masters that have a newer one.
     CarriesDown,
     /// A generation is carried to a master that forgot, which votes then.
@@ -44,16 +42,18 @@ pub(crate) enum Flaw {
     CarriesToCandidate,
     /// All candidates have one id, so a decree names none of them.
     SameIds,
-    /// Clients write records from their own lists.
+    /// A set begins without candidates: its masters are members at once.
     BeginsByWriting,
+    /// A set begins when a majority of its masters answered.
+    BeginsWithoutAll,
+    /// A candidate that was left over a quarantine ago gives its id to the set that begins.
+    GivesOldIds,
+    /// A set begins with an older list than the one that a master shows.
+    StaleInit,
     /// Candidates become members long after all of them were read.
-    CompletesLate,
-    /// Nobody who knows the newest generation is connected when most masters forget.
-    NobodyConnected,
-    /// Masters without a record, where most forgot, are members at once. Breaks nothing.
-    BeginsAgainWithoutSteps,
-    /// The same, without a quarantine.
-    BeginsAgainAtOnce,
+    PromotesUnready,
+    /// A set's id is a digest of its first list.
+    IdOfList,
 }
 
 /// A variant that must be found broken.
@@ -73,32 +73,27 @@ pub(crate) const VARIANTS: &[Variant] = &[
     v("votes count under any generation", Flaw::CountsAnyGeneration, TwoHold, Scene::InARow),
     v("two masters change at once", Flaw::TwoAtOnce, TwoHold, Scene::Change),
     v("a decree of one master", Flaw::OneAccepts, TwoDecrees, Scene::Change),
-    v("masters accept while they are quarantined", Flaw::AcceptsInQuarantine, TwoDecrees, Scene::Decided),
-    v("a decision is carried late", Flaw::CarriesLate, TwoDecrees, Scene::Decided),
-    v("most forgot, and nobody is connected", Flaw::NobodyConnected, TwoDecrees, Scene::Decided),
-    v("an older generation is carried", Flaw::CarriesDown, TwoHold, Scene::Change),
+    v("an older generation is carried", Flaw::CarriesDown, TwoDecrees, Scene::Decree),
     v("a carry is the vote of one that forgot", Flaw::CarriesToForgetful, TwoHold, Scene::Change),
-    v(
-        "clients write records from their lists, which overlap",
-        Flaw::BeginsByWriting,
-        TwoHold,
-        Scene::Overlap,
-    ),
-    v("clients with an old list write records", Flaw::BeginsByWriting, TwoHold, Scene::OldList),
-    v("candidates become members late", Flaw::CompletesLate, TwoHold, Scene::Overlap),
-    v("most forgot, and vote at once", Flaw::BeginsAgainAtOnce, TwoHold, Scene::Change),
+    v("a rejoin overwrites what was accepted", Flaw::OverwritesDecree, TwoDecrees, Scene::Decided),
+    v("a client resumes a lost set", Flaw::ResumesItself, TwoDecrees, Scene::Decided),
+    v("a client with an old list resumes its set", Flaw::ResumesItself, TwoHold, Scene::OldRecord),
+    v("a set begins without candidates", Flaw::BeginsByWriting, TwoHold, Scene::Overlap),
+    v("a set begins without all answers", Flaw::BeginsWithoutAll, TwoHold, Scene::OldRecord),
+    v("a set begins with an older list", Flaw::StaleInit, TwoHold, Scene::OldList),
+    v("candidates become members late", Flaw::PromotesUnready, TwoHold, Scene::Overlap),
+    v("a set's id is a digest of its list", Flaw::IdOfList, TwoHold, Scene::Dead),
 ];
 
 /// Laxer rules of which the walks find nothing: most are safe.
 pub(crate) const HARMLESS: &[(Flaw, Scene)] = &[
     (Flaw::WatchesItsOwn, Scene::InARow),
     (Flaw::WatchesItsOwn, Scene::Change),
-    (Flaw::PassesOver, Scene::Change),
-    (Flaw::PassesOver, Scene::Decree),
+    (Flaw::AcceptsInQuarantine, Scene::Decree),
+    (Flaw::AcceptsInQuarantine, Scene::Decided),
     (Flaw::CarriesToCandidate, Scene::Change),
-    (Flaw::CarriesToCandidate, Scene::Decree),
-    (Flaw::BeginsAgainWithoutSteps, Scene::Decree),
-    (Flaw::BeginsAgainWithoutSteps, Scene::OldRecord),
+    (Flaw::CarriesToCandidate, Scene::Begin),
+    (Flaw::GivesOldIds, Scene::Begin),
 ];
 
 /// What needs an order of steps that walks do not find: all orders are searched.
@@ -107,7 +102,6 @@ pub(crate) const SEARCHED: &[Variant] = &[
     v("a master that forgot is readmitted by a read", Flaw::ReadmitsByReading, TwoDecrees, Scene::Decree),
     v("it is, by promises from before", Flaw::ReadmitsByOldEvidence, TwoDecrees, Scene::Decree),
     v("it is, without what was accepted", Flaw::ForgetsAccepted, TwoDecrees, Scene::Decree),
-    v("a refused ballot is taken for a loss", Flaw::TakesRefusalForLoss, TwoDecrees, Scene::Decree),
     v("masters accept what they did not promise", Flaw::AcceptsUnasked, TwoDecrees, Scene::Decree),
     v("all candidates have one id", Flaw::SameIds, TwoDecrees, Scene::Added),
 ];

@@ -2,7 +2,7 @@
 
 use super::master::Back;
 use super::scenes::Scene;
-use super::step::{Step, may_tick, steps_of, take};
+use super::step::{Step, may_forget, may_tick, steps_of, take};
 use super::variants::Flaw;
 use super::world::{Broken, Counts, Q, World};
 
@@ -78,10 +78,10 @@ fn choose(world: &World, steps: &mut Vec<Step>, odds: Odds, rng: &mut fastrand::
             let by = if rng.u8(..8) == 0 { Q + 1 } else { 1 };
             may_tick(world, by).then_some(Step::Tick { by })
         }
-        990.. => (world.losses > 0).then(|| {
+        990.. => {
             let (at, back) = (rng.usize(..6), [Back::Empty, Back::Last, Back::Saved][rng.usize(..3)]);
-            Step::Forget { at, back }
-        }),
+            may_forget(world, back).then_some(Step::Forget { at, back })
+        }
         980.. => (world.losses > 0).then(|| Step::Save { at: rng.usize(..6) }),
         _ => {
             steps.clear();
@@ -112,12 +112,12 @@ fn replay(from: &World, steps: &[Step]) -> Option<Broken> {
     for &step in steps {
         let is_possible = match step {
             Step::Tick { by } => may_tick(&world, by),
-            Step::Forget { .. } => world.losses > 0,
+            Step::Forget { back, .. } => may_forget(&world, back),
             Step::Save { .. } => true,
             Step::Ask { actor, .. } | Step::GoOn { actor } | Step::Stop { actor } => {
                 possible(&world, actor, step, &mut may)
             }
-            Step::Release { client } | Step::Readmit { client, .. } => {
+            Step::Release { client } | Step::Rejoin { client, .. } => {
                 possible(&world, client, step, &mut may)
             }
         };

@@ -1,7 +1,9 @@
 //! Six masters, and those who lock, change the set and begin one: what each is at, and what must
 //! never happen.
 
-use super::master::{Accepted, Ballot, Generation, Master, Masters, Members, N, Time, Token};
+use super::master::{
+    Accepted, Ballot, Generation, Master, Masters, Members, N, Process, Record, State, Time, Token,
+};
 use super::variants::Flaw;
 
 /// How long a lease is valid, and kept.
@@ -15,6 +17,10 @@ pub(crate) const Q: Time = TTL + FRESH + 1;
 pub(crate) const SOON: Time = Q - FRESH;
 /// A token that is proposed is the time in these.
 pub(crate) const PER_TICK: Token = 16;
+
+/// The masters of the set that there is at first, and its id.
+pub(crate) const OLD: Masters = Masters::of(&[0, 1, 2]);
+pub(crate) const FIRST_SET: u16 = 1;
 
 /// What must never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,12 +42,12 @@ pub(crate) struct Lease {
 /// Who somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// Takes the lock. It was given this list, and reaches these masters.
-    Client { list: Masters, reaches: Masters, lease: Option<Lease> },
+    /// Takes the lock, and has masters that forgot rejoin. It reaches these.
+    Client { reaches: Masters, lease: Option<Lease> },
     /// Makes these the members, one master at a time: first what is to be added, or removed.
     Changer { to: Masters, removes_first: bool },
-    /// Begins a set of these masters (`init`).
-    Beginner { list: Masters, set: u8 },
+    /// Begins a set (`init`), of its list or of the current one.
+    Beginner { of_current: bool },
 }
 
 /// What somebody is at: whom it asked, and what it heard.
@@ -52,8 +58,6 @@ pub(crate) enum Task {
     /// Looks for the set that its list is of.
     Look {
         asked: Masters,
-        newest: Option<Generation>,
-        agree: Masters,
     },
     Acquire {
         sent: Time,
@@ -78,22 +82,24 @@ pub(crate) enum Task {
     Undo {
         at: Masters,
     },
-    /// Gives the vote back to a master that forgot, in this incarnation: the first phase of a
-    /// decree at the others.
-    Readmit {
+    /// Has a master that forgot rejoin: the first phase of a decree at the others, of which some
+    /// promise, and some forgot as well, with their records or without.
+    Rejoin {
         at: usize,
-        of: u8,
+        of: Process,
         ballot: Ballot,
+        since: Time,
         asked: Masters,
-        read: Masters,
-        remember: Masters,
+        lost: Masters,
+        kept: Masters,
         promised: Promised,
     },
+    /// Writes its record, with these promises or with those that it has.
     Write {
         at: usize,
-        of: u8,
-        ballot: Ballot,
-        found: Accepted,
+        of: Process,
+        since: Time,
+        decree: Option<(Ballot, Accepted)>,
     },
     /// Writes the records of candidates, or finds them.
     Prepare {
@@ -139,39 +145,27 @@ pub(crate) enum Task {
         again: Masters,
         of: [u8; N],
     },
-    /// The steps of beginning: of a set, or of a generation that most of its masters forgot.
-    Begin {
-        begin: Begin,
-        asked: Masters,
-        noted: Masters,
-        of: [u8; N],
-    },
-    Settle {
-        begin: Begin,
-        since: Time,
-        of: [u8; N],
-    },
-    Reread {
-        begin: Begin,
-        since: Time,
-        asked: Masters,
-        same: Masters,
-        of: [u8; N],
-    },
-    Complete {
-        begin: Begin,
-        since: Time,
-        asked: Masters,
-        of: [u8; N],
+    /// Reads all masters again and again, and makes each a candidate of a set, or a member.
+    Init {
+        id: u16,
+        write: Option<InitWrite>,
     },
 }
 
-/// What is begun.
+/// What an `init` is about to write: a candidate of this set, or that it is a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Begin {
-    pub(crate) generation: Generation,
-    /// Where most of it forgot: the ballot of the first phase, and what that found.
-    pub(crate) again: Option<(Ballot, Accepted)>,
+pub(crate) struct InitWrite {
+    pub(crate) at: usize,
+    pub(crate) set: Option<u16>,
+    pub(crate) since: Time,
+}
+
+/// What an `init` read on a master.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Reading {
+    pub(crate) time: Time,
+    pub(crate) of: Process,
+    pub(crate) record: Option<Record>,
 }
 
 /// Who promised to accept no earlier ballot, of which incarnation, and what they had accepted.
@@ -185,7 +179,11 @@ pub(crate) struct Promised {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Actor {
     pub(crate) role: Role,
+    /// The masters that it was given.
+    pub(crate) list: Masters,
     pub(crate) task: Task,
+    /// Of which set each master was when it showed a record last, and whether as a member.
+    pub(crate) shown: [Option<(u16, bool)>; N],
     /// The newest generation that it knows.
     pub(crate) knows: Option<Generation>,
     /// It does nothing before.
@@ -197,6 +195,11 @@ impl Actor {
         let Role::Client { lease, .. } = self.role else { return None };
         lease
     }
+
+    /// How many other masters than this showed themselves members of a set.
+    pub(crate) fn members_of(&self, set: u16, at: usize) -> usize {
+        (0..N).filter(|&other| other != at && self.shown[other] == Some((set, true))).count()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -207,19 +210,19 @@ pub(crate) struct World {
     /// How many ballots there were. Their order is this much another one.
     pub(crate) ballots: Ballot,
     pub(crate) disorder: Ballot,
-    /// How many candidates there were.
+    /// How many candidates there were, and sets.
     pub(crate) candidates: u8,
+    pub(crate) sets: u16,
     /// How many masters may still forget.
     pub(crate) losses: u8,
-    /// What one who changes the set knows when it is started.
-    pub(crate) first: Option<Generation>,
+    /// Whether none forgot yet: one alone may come back with an older record.
+    pub(crate) none_forgot: bool,
+    /// What each who begins a set has read.
+    pub(crate) readings: Vec<[Option<Reading>; N]>,
     /// The highest token of a lease.
     pub(crate) highest: Token,
     pub(crate) broken: Option<Broken>,
     pub(crate) flaw: Option<Flaw>,
-    /// Clients of the newest set are never killed, and readmit a master in time that somebody else
-    /// begins to use.
-    pub(crate) connected: bool,
     pub(crate) done: Counts,
 }
 
@@ -229,7 +232,7 @@ pub(crate) struct Counts {
     pub(crate) leases: usize,
     pub(crate) changes: usize,
     pub(crate) finished: usize,
-    pub(crate) readmitted: usize,
+    pub(crate) rejoined: usize,
     pub(crate) begun: usize,
 }
 
@@ -238,7 +241,7 @@ impl Counts {
         self.leases += other.leases;
         self.changes += other.changes;
         self.finished += other.finished;
-        self.readmitted += other.readmitted;
+        self.rejoined += other.rejoined;
         self.begun += other.begun;
     }
 }
@@ -280,15 +283,56 @@ impl World {
         others.filter_map(|(_, actor)| actor.lease()).find(|lease| lease.until > self.now)
     }
 
-    /// Somebody learns a newer generation of its set from a master. True where it is newer.
-    pub(crate) fn learn(&mut self, actor: usize, at: usize) -> bool {
-        let (Some(record), Some(known)) = (self.masters[at].record, self.actors[actor].knows) else {
-            return false;
-        };
-        let newer = record.generation.set == known.set && record.generation.number > known.number;
-        if newer {
-            self.actors[actor].knows = Some(record.generation);
+    /// A new set's id, which may be lower than one before; not if that is a digest of the list.
+    pub(crate) fn new_set(&mut self, list: Masters) -> u16 {
+        if self.has(Flaw::IdOfList) {
+            return if list == OLD { FIRST_SET } else { 2 };
         }
-        newer
+        self.sets += 1;
+        (self.sets + 8) ^ self.disorder
     }
+
+    /// The newest generation of each set that a master shows, or somebody knows.
+    pub(crate) fn newest(&self) -> Vec<Generation> {
+        let records = self.masters.iter().filter_map(|master| master.record);
+        let counts = records.filter(|record| record.state != State::Candidate);
+        let shown = counts.map(|record| record.generation);
+        let all: Vec<_> = shown.chain(self.actors.iter().filter_map(|actor| actor.knows)).collect();
+        let is_newest = |one: &Generation| !all.iter().any(|other| other.follows(one));
+        all.iter().copied().filter(is_newest).collect()
+    }
+
+    /// A handshake: somebody hears of a newer generation of its set, or of a set that began in its
+    /// place, and tells the master what it knows. Whether that is of its generation then.
+    pub(crate) fn meet(&mut self, actor: usize, at: usize, heard: bool) -> bool {
+        let who = &mut self.actors[actor];
+        let before = who.knows.filter(|_| self.flaw == Some(Flaw::CarriesDown));
+        if heard {
+            let record = self.masters[at].record;
+            who.shown[at] = record.map(|its| (its.generation.set, its.state == State::Member));
+            if let Some(record) = record.filter(|record| is_news(who, at, record)) {
+                who.knows = Some(record.generation);
+            }
+        }
+        let Some(known) = before.or(who.knows) else { return false };
+        self.masters[at].carry(at, &known, self.flaw);
+        self.masters[at].record.is_some_and(|record| record.generation == known)
+    }
+}
+
+/// Whether a record tells somebody of a newer generation of its set, or of another set that began
+/// with the same masters: its own is no more, or what is left of that is no majority.
+fn is_news(who: &Actor, at: usize, record: &Record) -> bool {
+    let generation = &record.generation;
+    let Some(known) = &who.knows else {
+        return record.state != State::Candidate && generation.fits(who.list);
+    };
+    if generation.set == known.set {
+        return record.state != State::Candidate && generation.follows(known);
+    }
+    let is_left = (0..N).any(|other| other != at && who.shown[other].is_some_and(|its| its.0 == known.set));
+    let is_most = (who.members_of(generation.set, at) + 1) * 2 > generation.members.masters.len();
+    let is_minor = who.members_of(known.set, at) * 2 <= known.members.masters.len();
+    let fits = generation.fits(who.list) || generation.fits(known.members.masters);
+    record.state == State::Member && fits && (!is_left || is_most && is_minor)
 }
