@@ -46,13 +46,14 @@ cargo test "${checks[@]}" 2>&1 | tee "$log"
 step "the models of the fencing tokens and of changes of members, and what is wrong with their broken variants"
 cargo test "${checks[@]}" --test model --test members -- --nocapture 2>&1 | tee -a "$log"
 
-step "simulation: the seeds that find known bugs, 200 within Redlock's assumptions, 200 outside, 300 of each of locks of all kinds, and 150 of clients with different lists"
+step "simulation: the seeds that find known bugs, 200 within Redlock's assumptions, 200 outside, 300 of each of locks of all kinds, 150 of clients with different lists, and 50 each of lost sets and late handshakes"
 scripts/mutants.sh --seeds "$built/quorate-simulate"
 "$built/quorate-simulate" --seeds 200
 "$built/quorate-simulate" --seeds 200 --fault any
 "$built/quorate-simulate" --seeds 300 --locks any
 "$built/quorate-simulate" --seeds 300 --fault any --locks any
 "$built/quorate-simulate" --seeds 150 --fault mixed-lists --locks any
+for fault in lost-sets late-handshake; do "$built/quorate-simulate" --seeds 50 --fault "$fault"; done
 
 step "benches: every topic, in small"
 cargo bench "${checks[@]}" --bench bench -- smoke
