@@ -46,18 +46,28 @@ const QUEUE_LIFE: Duration = Duration::from_secs(120);
 /// may have to be run once more.
 const BEGINS_AGAIN: Duration = Duration::from_secs(60);
 
+/// How long clients take to hear of a set that began again, at most.
+const HEARD: Duration = Duration::from_secs(10);
+
 /// Waits until the set has begun again, if it was lost. Whether all clients are clients of it then:
 /// not one that has an older list, and does not know that of before; nor as long as a master that
 /// left shows the set of before.
 async fn until_it_goes_on(stage: &Arc<Stage>, plan: &Plan) -> bool {
     let calm = stage.world.look_at_the_time();
-    while stage.set_of(&stage.newest_list()).is_none() {
+    loop {
+        if let Some(set) = stage.set_of(&stage.newest_list()) {
+            stage.goes_on(set);
+            break;
+        }
         tokio::time::sleep(LOOK).await;
         let at = stage.world.look_at_the_time();
         if at > calm + BEGINS_AGAIN {
             stage.world.recorder.with(|history| history.stuck.push(Stuck { client: CLIENTS, at }));
             return false;
         }
+    }
+    if stage.has_begun_again() {
+        tokio::time::sleep(HEARD).await;
     }
     let list = stage.newest_list();
     let has_left = |server: &Arc<Server>| !list.contains(&server.number) && server.record("set").is_some();

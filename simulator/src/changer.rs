@@ -15,7 +15,7 @@ const TRIES: usize = 3;
 
 /// A process begins at this time to change the set.
 pub(crate) async fn change(stage: Arc<Stage>, at: Time, client: usize, change: MemberChange) {
-    tokio::time::sleep(at).await;
+    tokio::time::sleep(at.saturating_sub(stage.world.now())).await;
     if let Some(messages) = change.dies_after {
         let its = Arc::downgrade(&stage); // its process must not keep the stage
         let kill = move || {
