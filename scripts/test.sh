@@ -54,6 +54,7 @@ scripts/mutants.sh --seeds "$built/quorate-simulate"
 "$built/quorate-simulate" --seeds 150 --locks any
 "$built/quorate-simulate" --seeds 150 --fault any --locks any
 "$built/quorate-simulate" --seeds 100 --fault mixed-lists --locks any
+for fault in lost-sets late-handshake; do "$built/quorate-simulate" --seeds 50 --fault "$fault"; done
 
 step "benches: every topic, in small"
 cargo bench "${checks[@]}" --bench bench -- smoke

@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::actor::Acting;
-use crate::changer::{change_once_more, newest_list};
+use crate::changer::change_once_more;
 use crate::checkers::hand_off::HAND_OFF;
 use crate::checkers::left_behind::SETTLING;
 use crate::checkers::order::{self, IN_LINE};
+use crate::founder::LOOK;
+use crate::history::Stuck;
 use crate::left::Left;
 use crate::locks::Locks;
 use crate::look::{look, look_for_places};
 use crate::plan::{End, Plan};
+use crate::server::Server;
 use crate::size::{CLIENTS, LOCKS, LONGER, MASTERS};
 use crate::stage::Stage;
 
@@ -39,19 +42,43 @@ const QUARANTINE: Duration = Duration::from_secs(4);
 const REMEMBERED: Duration = Duration::from_secs(60);
 const QUEUE_LIFE: Duration = Duration::from_secs(120);
 
-/// Whether at least half of the masters lost their records: no client resumes such a set.
-fn is_lost(stage: &Stage) -> bool {
-    let list = newest_list(stage);
-    let kept = list.iter().filter(|number| stage.servers[**number].record("set").is_some()).count();
-    kept * 2 <= list.len()
+/// How long a set that is lost may take to begin again: what begins it is under way already, and
+/// may have to be run once more.
+const BEGINS_AGAIN: Duration = Duration::from_secs(60);
+
+/// How long clients take to hear of a set that began again, at most.
+const HEARD: Duration = Duration::from_secs(10);
+
+/// Waits until the set has begun again, if it was lost. Whether all clients are clients of it then:
+/// not one that has an older list, and does not know that of before; nor as long as a master that
+/// left shows the set of before.
+async fn until_it_goes_on(stage: &Arc<Stage>, plan: &Plan) -> bool {
+    let calm = stage.world.look_at_the_time();
+    loop {
+        if let Some(set) = stage.set_of(&stage.newest_list()) {
+            stage.goes_on(set);
+            break;
+        }
+        tokio::time::sleep(LOOK).await;
+        let at = stage.world.look_at_the_time();
+        if at > calm + BEGINS_AGAIN {
+            stage.world.recorder.with(|history| history.stuck.push(Stuck { client: CLIENTS, at }));
+            return false;
+        }
+    }
+    if stage.has_begun_again() {
+        tokio::time::sleep(HEARD).await;
+    }
+    let list = stage.newest_list();
+    !stage.has_begun_again() || list == plan.lists.of(0)
 }
 
 /// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
 pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     let one_lock = |client: usize, lock: usize| client % LOCKS == lock;
     if plan.latecomer.is_some() {
-        if is_lost(stage) {
-            stage.world.note(|| "the set is lost: nobody gets a lock before `init`".to_owned());
+        if !until_it_goes_on(stage, plan).await {
+            stage.world.note(|| "not all clients know the set that began again".to_owned());
             stage.world.recorder.with(|history| history.remembered = remembered(plan));
             return;
         }
@@ -126,7 +153,7 @@ async fn together<F>(
 /// it, and changes the set once more; then all get the lock.
 async fn come_late(stage: &Arc<Stage>, client: usize) {
     let newest = stage.changes();
-    if stage.servers[..MASTERS].iter().all(|server| server.generation() != Some(newest)) {
+    if stage.servers[..MASTERS].iter().all(|server| stage.generation_of(server) != Some(newest)) {
         return stage.world.note(|| format!("c{client}     nobody on its list knows the set"));
     }
     let left = Left::of(stage);

@@ -15,7 +15,7 @@ const TRIES: usize = 3;
 
 /// A process begins at this time to change the set.
 pub(crate) async fn change(stage: Arc<Stage>, at: Time, client: usize, change: MemberChange) {
-    tokio::time::sleep(at).await;
+    tokio::time::sleep(at.saturating_sub(stage.world.now())).await;
     if let Some(messages) = change.dies_after {
         let its = Arc::downgrade(&stage); // its process must not keep the stage
         let kill = move || {
@@ -38,24 +38,13 @@ pub(crate) async fn change(stage: Arc<Stage>, at: Time, client: usize, change: M
 
 /// In the calm a change is made at once.
 pub(crate) async fn change_once_more(stage: Arc<Stage>, client: usize) {
-    let members = newest_list(&stage);
+    let members = stage.newest_list();
     let joins = (0..stage.servers.len()).find(|number| !members.contains(number));
     let leaves = joins.is_none().then_some(0);
     if !make(&stage, client, Replacement { joins, leaves }).await {
         let at = stage.world.now();
         stage.world.recorder.with(|history| history.stuck.push(Stuck { client, at }));
     }
-}
-
-/// The masters of the newest generation that one shows.
-pub(crate) fn newest_list(stage: &Stage) -> Vec<usize> {
-    let newest = stage.servers.iter().max_by_key(|server| server.generation());
-    let members = newest.and_then(|server| server.record("members")).unwrap_or_default();
-    let is_member = |number: &usize| {
-        let name = stage.servers[*number].name();
-        members.lines().any(|line| line.split_once(' ').is_some_and(|(_, its)| *its == *name))
-    };
-    (0..stage.servers.len()).filter(is_member).collect()
 }
 
 /// Whether it was made.

@@ -23,7 +23,7 @@ const CHANGES: (usize, usize) = (5, 14);
 const MEMBERS: (usize, usize) = (3, 7);
 
 /// How many messages a process may send before it is killed: more than a change takes.
-const MESSAGES: usize = 150;
+pub(crate) const MESSAGES: usize = 150;
 
 /// How long after the end of one quarantine, at most, the next master restarts empty.
 const NEXT_LOSS: Duration = Duration::from_secs(8);
@@ -114,6 +114,6 @@ fn sensible(dice: &Dice, members: &[usize]) -> Replacement {
 }
 
 /// For how long a master that may have forgotten something has no vote (docs/PROTOCOL.md).
-fn quarantine(ttl: Duration) -> Duration {
+pub(crate) fn quarantine(ttl: Duration) -> Duration {
     ttl * LONGER + ttl * LONGER / 100 + Duration::from_secs(4)
 }

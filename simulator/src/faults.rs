@@ -83,8 +83,8 @@ pub enum Kind {
     /// It restarts with older data, and with a clock that is wrong, as is that of a client on its
     /// host, which is new, and the only one to reach it, and reaches nobody else.
     SharedClock,
-    /// A client's first handshakes are slow, or it stands still meanwhile, so that it knows the
-    /// time vaguely. The clocks of some masters are off, and put right while it has locks.
+    /// A client's first answers come late, or long ago, so that it knows the time vaguely. The
+    /// clocks of some masters are off, and put right while it has locks.
     LateHandshake,
     /// Somebody deletes keys, and the record stays.
     Eviction,
@@ -92,11 +92,13 @@ pub enum Kind {
     Members,
     /// Some clients were given other masters than the set has, and masters restart empty.
     MixedLists,
+    /// The set changes and is lost, for masters restart at once, empty or not, and begins again.
+    LostSets,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -112,6 +114,7 @@ impl Kind {
         Self::Members,
         Self::MixedLists,
         Self::LateHandshake,
+        Self::LostSets,
     ];
 
     /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
@@ -124,8 +127,8 @@ impl Kind {
     /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came
     /// later, for one more would give each seed of `any` another fault.
     fn is_by_itself(self) -> bool {
-        use Kind::{Eviction, LateHandshake, Members, MixedLists};
-        matches!(self, Eviction | Members | MixedLists | LateHandshake)
+        use Kind::{Eviction, LateHandshake, LostSets, Members, MixedLists};
+        matches!(self, Eviction | Members | MixedLists | LateHandshake | LostSets)
     }
 
     /// Whether masters' clocks are set.
@@ -136,7 +139,7 @@ impl Kind {
 
     /// How many masters may have it in one run. What clocks show is judged by what most of them
     /// show, except where nobody reaches those that are wrong.
-    fn most_masters(self) -> usize {
+    pub(crate) fn most_masters(self) -> usize {
         match self {
             Self::ClockStep | Self::ClockStrobe | Self::RenewalStrobe | Self::LateHandshake => MASTERS / 2,
             Self::SharedClock => MASTERS / 2 + 1,
@@ -162,6 +165,7 @@ impl Kind {
             Self::Members => "members",
             Self::MixedLists => "mixed-lists",
             Self::LateHandshake => "late-handshake",
+            Self::LostSets => "lost-sets",
         }
     }
 }
@@ -192,14 +196,12 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
     let scope = Scope { clients: CLIENTS, masters, storm: STORM };
     let mut faults: Vec<Fault> =
         (0..ordinary).map(|number| ordinary_fault(dice, number, ttl, scope)).collect();
-    if profile == Profile::Outside(Kind::LateHandshake) {
-        late_handshake(dice, ttl, &mut faults);
-    } else if let Profile::Outside(kind) = profile {
+    if let Profile::Outside(kind) = profile {
         let kind = if are_mixed { Kind::RestartEmpty } else { kind };
         let first = dice.below(MASTERS);
         let most = kind.most_masters();
         let times = match kind {
-            Kind::Clone => 0, // it is there from the beginning
+            Kind::Clone | Kind::LateHandshake => 0, // it is there from the beginning; see `late.rs`
             Kind::SharedClock => 1,
             _ => 1 + dice.below(3),
         };
@@ -222,35 +224,6 @@ pub(crate) fn plan(dice: &Dice, profile: Profile, ttl: Duration) -> Vec<Fault> {
         }
     }
     faults
-}
-
-/// A client hears the answers of its first handshakes late. Some clocks are off by half of that,
-/// and it reaches few others, so that it needs their votes. They are put right while it has locks.
-fn late_handshake(dice: &Dice, ttl: Duration, faults: &mut Vec<Fault>) {
-    let client = dice.below(CLIENTS);
-    let first = dice.below(MASTERS);
-    let at = dice.time(Duration::ZERO, Duration::from_millis(4));
-    let late = dice.millis(600, 2_400);
-    let until = at + late;
-    let mut add = |at, until, what| faults.push(Fault { number: faults.len(), at, until, what });
-    let is_still = dice.happens(600);
-    if is_still {
-        add(at, until, What::Pause { client });
-    }
-    for master in (0..MASTERS).filter(|_| !is_still) {
-        add(at, until, What::Slow { client, master, delay: late });
-    }
-    let half = i64::try_from(late.as_micros()).unwrap_or(0) / 2;
-    let is_behind = is_still || dice.happens(500);
-    let by = (if is_behind { -half } else { half }) + dice.between(-OFF, OFF);
-    let most = Kind::LateHandshake.most_masters();
-    let masters: Vec<usize> = (first..first + most).map(|master| master % MASTERS).collect();
-    let put_right = until + dice.time(Duration::ZERO, ttl / 2);
-    add(Duration::ZERO, put_right, What::Excluded { kind: Kind::LateHandshake, masters, by });
-    for away in first + most..first + MASTERS - 1 {
-        let what = What::Cut { client, master: away % MASTERS, there: true, back: true };
-        add(until, put_right + ttl, what);
-    }
 }
 
 impl Fault {
@@ -340,9 +313,6 @@ const STEP: i64 = 60_000_000;
 /// How long addresses lead to other servers, at most: for longer than a quarantine lasts, so that
 /// some of them vote.
 const LONG_DETOUR: Duration = Duration::from_secs(12);
-
-/// How far clocks are from half of what a late answer leaves open.
-const OFF: i64 = 150_000;
 
 /// How far at most, where it is little.
 const SMALL_STEP: i64 = 3_000_000;

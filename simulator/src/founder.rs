@@ -1,33 +1,89 @@
-//! Begins sets of masters, as by the command, before anybody works.
+//! Begins sets of masters, as by the command: before anybody works, and again when one is lost.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quorate::{Error, Init};
+use tokio::sync::oneshot;
 
 use crate::left::Left;
 use crate::plan::Plan;
 use crate::stage::Stage;
 
+/// How often somebody looks after a set, and how often in a row it has to be lost.
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
+const LOST: usize = 4;
+
 /// Some clients begin sets, each of the masters that it was given, and are gone.
 pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
     let left = Left::of(stage);
     let founders = &plan.lists.founders;
-    let begin = |client| begin(stage.clone(), client);
+    let begin = |client| begin(stage.clone(), client, plan.lists.are_used);
     founders.iter().for_each(|client| left.run(stage, *client, begin(*client)));
     left.wait(stage).await;
     founders.iter().for_each(|client| stage.kill(*client));
 }
 
-/// No client ever used these masters: what is refused at first says by which fingerprint they are
-/// known.
-async fn begin(stage: Arc<Stage>, client: usize) {
+/// If no client ever used these masters, what is refused at first says by which fingerprint they
+/// are known.
+async fn begin(stage: Arc<Stage>, client: usize, are_used: bool) {
     let redlock = &stage.clients[client].redlock;
-    let mut begun = redlock.init(Init::new().never_used("")).await;
+    let how = if are_used { Init::new() } else { Init::new().never_used("") };
+    let mut begun = redlock.init(how).await;
     if let Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) = &begun {
         begun = redlock.init(Init::new().never_used(fingerprint)).await;
     }
     stage.world.note(|| match &begun {
         Ok(()) => format!("c{client}     its set has begun"),
         Err(error) => format!("c{client}     its set has not begun: {error:#}"),
+    });
+}
+
+/// Begins each set again whenever it is lost, as `quorate init --watch` does.
+pub(crate) fn watch_sets(stage: &Arc<Stage>, plan: &Plan) {
+    let lists = if plan.sets_change() { vec![plan.lists.of(0)] } else { plan.lists.founded_lists() };
+    for list in lists {
+        let (its, plan) = (stage.clone(), plan.clone());
+        drop(tokio::spawn(async move { its.world.guard(watch(&its, &plan, list)).await }));
+    }
+}
+
+/// Whoever changes a set tells those that look after it.
+async fn watch(stage: &Arc<Stage>, plan: &Plan, mut list: Vec<usize>) {
+    let mut has_begun = false;
+    let mut lost = 0;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if let Some(set) = stage.set_of(&list) {
+            (has_begun, lost) = (true, 0);
+            if plan.sets_change() {
+                stage.goes_on(set);
+            }
+        }
+        let newest = if plan.sets_change() { stage.newest_list() } else { Vec::new() };
+        if !newest.is_empty() {
+            list = newest;
+        }
+        lost += usize::from(has_begun && stage.set_of(&list).is_none());
+        if lost >= LOST {
+            begin_again(stage, plan, &list).await;
+        }
+    }
+}
+
+/// A process begins the set of these masters, and ends.
+async fn begin_again(stage: &Arc<Stage>, plan: &Plan, list: &[usize]) {
+    stage.world.note(|| format!("the set of {list:?} is lost"));
+    let operator = stage.operator(plan, list);
+    let (tell, told) = oneshot::channel();
+    let redlock = operator.redlock.clone();
+    operator.process.run(async move {
+        let _ = tell.send(redlock.init(Init::new()).await); // somebody waits for that
+    });
+    let begun = told.await.expect("it is not killed before");
+    operator.ends();
+    stage.world.note(|| match &begun {
+        Ok(()) => format!("the set of {list:?} began again"),
+        Err(error) => format!("the set of {list:?} did not begin again: {error:#}"),
     });
 }

@@ -276,6 +276,8 @@ pub struct Place {
 /// The masters of the set in one of its generations, as a master has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decree {
+    /// The set's id.
+    pub set: String,
     /// The generation.
     pub generation: u64,
     /// Which master has it.

@@ -14,12 +14,24 @@ pub(crate) struct Lists {
     others: BTreeMap<ClientNumber, Vec<usize>>,
     /// The clients that begin sets, before anybody works.
     pub(crate) founders: Vec<ClientNumber>,
+    /// Whether masters may have been used before.
+    pub(crate) are_used: bool,
 }
 
 impl Lists {
     /// All clients have that of the set, which one process begins.
     pub(crate) fn founded() -> Self {
-        Self { founders: vec![CLIENTS], ..Self::default() }
+        Self::begun_by(CLIENTS)
+    }
+
+    /// The same, by this process.
+    pub(crate) fn begun_by(founder: ClientNumber) -> Self {
+        Self { founders: vec![founder], ..Self::default() }
+    }
+
+    /// The list of each set that a process begins.
+    pub(crate) fn founded_lists(&self) -> Vec<Vec<usize>> {
+        self.founders.iter().map(|founder| self.of(*founder)).collect()
     }
 
     /// One or two clients have another list. The masters that are not of the set are empty, or a

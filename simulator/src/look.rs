@@ -22,7 +22,9 @@ pub(crate) fn look(stage: &Arc<Stage>) {
         history.keys.extend(found);
         history.names.extend(names);
         for decree in decrees {
-            let is_it = |its: &Decree| (its.generation, &its.members) == (decree.generation, &decree.members);
+            let is_it = |its: &Decree| {
+                (&its.set, its.generation, &its.members) == (&decree.set, decree.generation, &decree.members)
+            };
             if !history.decrees.iter().any(is_it) {
                 history.decrees.push(decree);
             }

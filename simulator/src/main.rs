@@ -46,7 +46,8 @@ struct Args {
     /// flush-all, promotion, rollback, relapse, clone, renewal-strobe, detour, shared-clock,
     /// or any: those of them in turn that the locks are guarded against; or eviction, which nothing
     /// guards against; or members: the set of masters changes all the time; or mixed-lists: some
-    /// clients have another list of masters; or late-handshake: a client knows the time vaguely
+    /// clients have another list of masters; or late-handshake: a client knows the time vaguely; or
+    /// lost-sets: sets of masters are lost, and begin again
     #[arg(long, value_parser = fault)]
     fault: Option<Choice<Kind>>,
     /// Masters vote whatever they forgot, and whatever their clocks show: plain Redlock

@@ -10,7 +10,8 @@ use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
 use crate::lists::Lists;
 use crate::locks::Locks;
-use crate::size::{ACTORS, CLIENTS, JOINERS, LOCKS, LONGER, MASTERS, OPERATIONS};
+use crate::size::{ACTORS, CLIENTS, JOINERS, LOCKS, LONGER, LONGER_RUN, MASTERS, OPERATIONS};
+use crate::{late, lost_sets};
 
 /// How many of a thousand acquires have a caller whose runtime is busy.
 const BUSY: u64 = 100;
@@ -34,9 +35,6 @@ const SETS_BEGUN: Duration = Duration::from_secs(1);
 
 /// The usual TTL where the set changes, at most: the shorter, the more changes there are.
 const SHORT_TTL: Duration = Duration::from_secs(1);
-
-/// A run is so much longer than others that masters' clocks would be too far apart at its end.
-const LONGER_RUN: i64 = 20;
 
 /// How many more operations than in other runs there are.
 const MORE_OPERATIONS: usize = 2;
@@ -154,7 +152,7 @@ impl Plan {
             latecomer: None,
             healed: Time::ZERO,
         };
-        if profile == Profile::Outside(Kind::Members) {
+        if plan.sets_change() {
             return plan.of_changes();
         }
         let lists = Dice::new(seed, "lists", 0);
@@ -163,13 +161,17 @@ impl Plan {
             _ => Lists::default(),
         };
         let is_founded = plan.new_masters() == 0;
-        let think = if is_founded { FOUNDED_THINK } else { THINK };
+        let is_late = profile == Profile::Outside(Kind::LateHandshake);
+        let think = if is_founded || is_late { FOUNDED_THINK } else { THINK };
         let more = if profile == Profile::Outside(Kind::MixedLists) { MORE_OPERATIONS } else { 1 };
         plan.tasks = tasks(&Dice::new(seed, "tasks", 0), plan.ttl, OPERATIONS * more, think);
         plan.clients = (0..CLIENTS).map(|client| plan.clients[plan.original_of(client)]).collect();
         plan.faults = crate::faults::plan(&Dice::new(seed, "faults", 0), profile, plan.ttl);
         if is_founded {
             plan.begin_sets(&lists);
+        }
+        if is_late {
+            late::strike(&mut plan, &Dice::new(seed, "late", 0));
         }
         plan.healed = healed(&plan.faults);
         plan
@@ -180,7 +182,9 @@ impl Plan {
         let dice = |purpose| Dice::new(self.seed, purpose, 0);
         self.ttl = self.ttl.min(SHORT_TTL);
         self.tasks = tasks(&dice("tasks"), self.ttl, OPERATIONS * MORE_OPERATIONS, LONG_THINK);
-        let changers = changes::changers(&dice("changers"));
+        let are_lost = self.profile == Profile::Outside(Kind::LostSets);
+        let count = if are_lost { lost_sets::changers } else { changes::changers };
+        let changers = count(&dice("changers"));
         let dice = dice("changes");
         let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
         self.masters.extend((0..JOINERS).map(clock));
@@ -188,9 +192,21 @@ impl Plan {
         self.clients.extend((0..=changers).map(clock));
         self.latecomer = Some(CLIENTS + changers);
         self.linger(&dice);
-        self.faults = changes::faults(&dice, self.ttl, changers);
+        if are_lost {
+            self.lists = Lists::begun_by(self.clients.len());
+            self.lists.are_used = dice.happens(500);
+            self.clients.push(clock(0));
+            self.faults = lost_sets::faults(&dice, self.ttl, changers, self.lists.are_used);
+        } else {
+            self.faults = changes::faults(&dice, self.ttl, changers);
+        }
         self.healed = healed(&self.faults);
         self
+    }
+
+    /// Whether sets of masters change.
+    pub(crate) fn sets_change(&self) -> bool {
+        matches!(self.profile, Profile::Outside(Kind::Members | Kind::LostSets))
     }
 
     /// The sets begin before anything else happens. Where they are two there are more masters.

@@ -9,7 +9,7 @@ use crate::calm::calm;
 use crate::changer::change;
 use crate::checkers;
 use crate::faults::{Kind, Profile, What};
-use crate::founder::begin_sets;
+use crate::founder::{begin_sets, watch_sets};
 use crate::history::{History, Time, Violation};
 use crate::left::Left;
 use crate::look::look;
@@ -54,7 +54,9 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
             history.refused = plan.lists.refused();
         });
         let story = world.guard(async {
+            plan.faults.iter().for_each(|fault| fault.arrange(&stage));
             begin_sets(&stage, plan).await;
+            watch_sets(&stage, plan);
             storm(&stage, plan).await;
             calm(&stage, plan).await;
         });
@@ -70,7 +72,7 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
     // A run that was broken off says nothing about the rest.
     let check = match plan.profile {
         Profile::Inside => checkers::check_all,
-        Profile::Outside(Kind::Members) => checkers::check_changing,
+        Profile::Outside(Kind::Members | Kind::LostSets) => checkers::check_changing,
         Profile::Outside(_) => checkers::check_safety,
     };
     let violations = panic.map_or_else(|| check(&history), |panic| vec![panic]);
@@ -98,7 +100,6 @@ fn marked(trace: String, violations: &[Violation]) -> String {
 
 /// Everything that was planned.
 async fn storm(stage: &Arc<Stage>, plan: &Plan) {
-    plan.faults.iter().for_each(|fault| fault.arrange(stage));
     let left = Left::of(stage);
     for client in 0..stage.clients.len() {
         for actor in 0..ACTORS {

@@ -337,11 +337,17 @@ impl Server {
         self.record("generation")?.parse().ok()
     }
 
+    /// The set that it is a member of, if it is one.
+    pub(crate) fn set(&self) -> Option<String> {
+        self.record("set").filter(|_| self.record("state").as_deref() == Some("member"))
+    }
+
     /// Which masters it takes for those of its set, if it is one of them, or was.
     pub(crate) fn decree(&self) -> Option<Decree> {
         let members = self.record("members").filter(|_| self.record("state").as_deref() != Some("candidate"));
         let members = members?.replace('\n', ", ");
-        Some(Decree { generation: self.generation()?, master: self.number, members, found: self.world.now() })
+        let (set, generation) = (self.record("set")?, self.generation()?);
+        Some(Decree { set, generation, master: self.number, members, found: self.world.now() })
     }
 
     /// Somebody deletes keys of locks, as they come. A master that may evict them by itself is

@@ -15,6 +15,9 @@ pub(crate) const LOCKS: usize = 2;
 /// How many times longer than the usual one a TTL may be.
 pub(crate) const LONGER: u32 = 2;
 
+/// A run is so much longer than others that masters' clocks would be too far apart at its end.
+pub(crate) const LONGER_RUN: i64 = 20;
+
 /// How many tasks each client works with.
 pub(crate) const ACTORS: usize = 2;
 

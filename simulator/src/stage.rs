@@ -1,6 +1,6 @@
 //! Everybody who takes part in a run: masters, clients, and the links between them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate::seam::Master;
@@ -39,6 +39,10 @@ pub(crate) struct Stage {
     pub(crate) resource: Resource,
     /// Everything that goes wrong.
     faults: Vec<Fault>,
+    /// The sets that there were, one after the other: the last one goes on.
+    sets: Mutex<Vec<String>>,
+    /// Who began sets again.
+    operators: Mutex<Vec<Arc<Client>>>,
 }
 
 /// One client.
@@ -64,7 +68,7 @@ impl Stage {
         let servers: Vec<_> = plan.masters.iter().enumerate().map(server).collect();
         let client = |(number, (rate, off)): (usize, &(i64, i64))| {
             let clock = ClientClock::new(world.time.clone(), Rate(*rate), *off);
-            Client::new(world, plan, number, clock, &servers)
+            Client::new(world, plan, (number, &plan.lists.of(number)), clock, &servers)
         };
         let clients = plan.clients.iter().enumerate().map(client).collect();
         let resource = Resource::new(world);
@@ -79,6 +83,8 @@ impl Stage {
             permits: plan.locks.permits(plan.seed),
             resource,
             faults,
+            sets: Mutex::default(),
+            operators: Mutex::default(),
         })
     }
 
@@ -130,12 +136,72 @@ impl Stage {
     pub(crate) fn has_stayed(&self, server: &Server) -> bool {
         let [member, state] = ["member", "state"].map(|field| server.record(field));
         let is_first = member.is_some_and(|member| member == (server.number + 1).to_string());
-        is_first && state.as_deref() == Some("member") && server.generation() == Some(self.changes())
+        let is_newest = self.generation_of(server) == Some(self.changes());
+        is_first && state.as_deref() == Some("member") && is_newest && !self.has_begun_again()
     }
 
-    /// How often the set of masters was changed.
+    /// How often the set of masters was changed, since it began last.
     pub(crate) fn changes(&self) -> u64 {
-        self.servers.iter().filter_map(|server| server.generation()).max().unwrap_or_default()
+        self.servers.iter().filter_map(|server| self.generation_of(server)).max().unwrap_or_default()
+    }
+
+    /// How often the set had changed when a master was told of it last.
+    pub(crate) fn generation_of(&self, server: &Server) -> Option<u64> {
+        let is_of_it = self.sets().last().is_none_or(|set| server.record("set").as_ref() == Some(set));
+        server.generation().filter(|_| is_of_it)
+    }
+
+    /// The masters of the newest generation that one shows; none if none does.
+    pub(crate) fn newest_list(&self) -> Vec<usize> {
+        let newest = self.servers.iter().max_by_key(|server| self.generation_of(server));
+        let newest = newest.filter(|server| self.generation_of(server).is_some());
+        let members = newest.and_then(|server| server.record("members")).unwrap_or_default();
+        let is_member = |number: &usize| {
+            let name = self.servers[*number].name();
+            members.lines().any(|line| line.split_once(' ').is_some_and(|(_, its)| *its == *name))
+        };
+        (0..self.servers.len()).filter(is_member).collect()
+    }
+
+    /// The set of which more than half of these masters are members.
+    pub(crate) fn set_of(&self, list: &[usize]) -> Option<String> {
+        let sets: Vec<_> = list.iter().filter_map(|master| self.servers[*master].set()).collect();
+        let is_of_most = |set: &&String| sets.iter().filter(|its| its == set).count() * 2 > list.len();
+        sets.iter().find(is_of_most).cloned()
+    }
+
+    /// This set goes on.
+    pub(crate) fn goes_on(&self, set: String) {
+        let mut sets = self.sets();
+        if sets.last() != Some(&set) {
+            sets.push(set);
+        }
+    }
+
+    /// Whether the set began again.
+    pub(crate) fn has_begun_again(&self) -> bool {
+        self.sets().len() > 1
+    }
+
+    fn sets(&self) -> MutexGuard<'_, Vec<String>> {
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process that an operator starts with this list.
+    pub(crate) fn operator(&self, plan: &Plan, list: &[usize]) -> Arc<Client> {
+        let mut operators = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = self.clients.len() + operators.len();
+        let clock = ClientClock::new(self.world.time.clone(), Rate(0), 0);
+        let operator = Arc::new(Client::new(&self.world, plan, (number, list), clock, &self.servers));
+        operators.push(operator.clone());
+        operator
+    }
+
+    /// Everybody's links to a master.
+    fn links_to(&self, master: usize) -> impl Iterator<Item = Arc<Link>> {
+        let operators = self.operators.lock().unwrap_or_else(PoisonError::into_inner);
+        let clients = self.clients.iter().chain(operators.iter().map(|operator| &**operator));
+        clients.map(|client| client.links[master].clone()).collect::<Vec<_>>().into_iter()
     }
 
     /// The network repeats nothing and lets nothing be overtaken any more.
@@ -147,7 +213,7 @@ impl Stage {
     /// A master is killed: its connections break.
     pub(crate) fn stop(&self, master: usize) {
         self.servers[master].stop();
-        self.clients.iter().for_each(|client| client.links[master].break_off());
+        self.links_to(master).for_each(|link| link.break_off());
     }
 
     /// A master that was killed is started again.
@@ -159,14 +225,14 @@ impl Stage {
     /// connections break.
     pub(crate) fn lead_away(&self, master: usize, away: bool) {
         if self.servers[master].lead_away(away) {
-            self.clients.iter().for_each(|client| client.links[master].break_off());
+            self.links_to(master).for_each(|link| link.break_off());
         }
     }
 
     /// A master goes back to what it remembered, within its process, and tells its connections.
     pub(crate) fn relapse(&self, master: usize) {
         if self.servers[master].relapse() {
-            self.clients.iter().for_each(|client| client.links[master].tell_of_change());
+            self.links_to(master).for_each(|link| link.tell_of_change());
         }
     }
 
@@ -190,10 +256,16 @@ impl Stage {
 }
 
 impl Client {
+    /// The process of an operator ends.
+    pub(crate) fn ends(&self) {
+        self.process.kill();
+        self.links.iter().for_each(|link| link.break_off());
+    }
+
     fn new(
         world: &Arc<World>,
         plan: &Plan,
-        number: usize,
+        (number, list): (usize, &[usize]),
         clock: Arc<ClientClock>,
         servers: &[Arc<Server>],
     ) -> Self {
@@ -211,8 +283,8 @@ impl Client {
             .executor(Arc::new(Tasks(process.clone())));
         let ways: Vec<Arc<dyn Master>> =
             links.iter().map(|link| -> Arc<dyn Master> { Arc::new(Way(link.clone())) }).collect();
-        for master in plan.lists.of(number) {
-            builder = builder.master(ways[master].clone());
+        for master in list {
+            builder = builder.master(ways[*master].clone());
         }
         if number >= CLIENTS {
             builder = builder.wait(changes::WAIT);

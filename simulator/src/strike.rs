@@ -128,7 +128,7 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
-        Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists => {}
+        Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists | Kind::LostSets => {}
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -137,7 +137,7 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
         Kind::ClockStep | Kind::FlushAll | Kind::Clone => {}
-        Kind::Eviction | Kind::Members | Kind::MixedLists => {}
+        Kind::Eviction | Kind::Members | Kind::MixedLists | Kind::LostSets => {}
         Kind::ClockStrobe | Kind::LateHandshake => stage.servers[master].clock.step(-by),
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),

@@ -547,13 +547,15 @@ impl Membership {
     }
 
     /// Whether a master that is none of the set makes this client's list another one. Not so if it
-    /// voted with this client before. Nor if it has no record, and the client has other names for
+    /// voted with this client before, or if this client joined the set for another list than its
+    /// own. Nor if it has no record, and the client has other names for
     /// the rest than the set has: it may have one for this master, too.
     fn is_other_list(&self, index: usize) -> bool {
         let has_record = self.records().any(|(at, _)| at == index);
         let is_named_so =
             |(at, its): (usize, &MasterRecord)| its.members.id_of(&self.names[at]) == Some(its.member);
-        self.seen[index].last.is_none() && (has_record || self.records().all(is_named_so))
+        let may_be = self.seen[index].last.is_none() && index < self.listed && self.joined.is_none();
+        may_be && (has_record || self.records().all(is_named_so))
     }
 
     /// The members of this set, now or before, that the client's list names.
@@ -597,7 +599,8 @@ impl Membership {
 
     /// Whether a set began with the newest list of this client's set, to which it went along.
     fn follows_to_set(&self, record: &MasterRecord) -> bool {
-        let Some(newest) = self.newest.as_ref().filter(|_| self.follows) else { return false };
+        let is_its_client = |newest: &&MasterRecord| self.follows && self.follows_to(newest);
+        let Some(newest) = self.newest.as_ref().filter(is_its_client) else { return false };
         let is_its = |its: &Members| {
             its.len() == newest.members.len()
                 && its.iter().all(|(_, name)| newest.members.id_of(name).is_some())

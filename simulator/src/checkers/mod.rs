@@ -12,7 +12,7 @@
 //! | [`hand_off`] | in the calm, a lock is not left free while somebody waits for it |
 //! | [`order`] | in the calm, a fair lock is granted in the order of arrival |
 //! | [`reach`] | no master counts as unreachable before its time-out |
-//! | [`decrees`] | of the set of masters, one list is decided for each generation |
+//! | [`decrees`] | of a set of masters, one list is decided for each generation |
 //! | [`fences`] | tokens rise, and the resource takes no old one |
 //! | [`strangers`] | a client with another list of masters than the set gets no lock |
 //!
