@@ -14,7 +14,6 @@ use crate::left::Left;
 use crate::locks::Locks;
 use crate::look::{look, look_for_places};
 use crate::plan::{End, Plan};
-use crate::server::Server;
 use crate::size::{CLIENTS, LOCKS, LONGER, MASTERS};
 use crate::stage::Stage;
 

@@ -324,9 +324,9 @@ async fn late_answers_and_a_slow_clock_give_the_lock_to_nobody_else() {
         answering(&holder, 3).await;
         idle(&clock, &masters, Duration::from_secs(120));
         masters[VICTIM].step_clock(-(late.as_millis() as i64));
-        proxies
-            .iter()
-            .for_each(|proxy| drop(proxy.add(Way::Back, Toxic::Latency { delay: late, jitter: ms(0) })));
+        for proxy in &proxies {
+            proxy.add(Way::Back, Toxic::Latency { delay: late, jitter: ms(0) });
+        }
         answering(&holder, 3).await;
         proxies.iter().for_each(Proxy::clear);
         proxies.remove(1);
