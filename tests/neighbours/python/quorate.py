@@ -12,7 +12,7 @@ import sys, threading, time, urllib.parse, uuid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'protocol'
 HELLO, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'exclusive.lua'))
-BAND, UNSEEN, VAGUE = 250_000, 500_000, 1_000_000  # section 1
+BAND, UNSEEN, VAGUE, TOGETHER = 250_000, 500_000, 1_000_000, 2_000_000  # section 1
 RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
 NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
@@ -317,8 +317,17 @@ class Client:
 
     # The trusted time: section 1.
 
+    def estimates(self, now):
+        """Those that count together; None for the other masters."""
+        made = sorted((master.clock[2] for master in self.masters if master.clock), reverse=True)
+        last = made[self.quorum - 1] if len(made) >= self.quorum else math.inf
+        counts = lambda master: master.clock and abs(master.clock[2] - last) <= TOGETHER
+        return [master.estimate(now) if counts(master) else None for master in self.masters]
+
     def median(self, now):
-        seen = [master.estimate(now) for master in self.masters if master.clock]
+        seen = [one for one in self.estimates(now) if one]
+        if not seen:
+            return None
         median = [int(statistics.median(side)) for side in zip(*seen)]
         agree = [one for one in seen if not apart(one, median)]
         return median if 2 * len(agree) > len(self.masters) else None
@@ -327,7 +336,7 @@ class Client:
         """T and the width of its interval, or None as long as it is not known."""
         if not self.median(now):
             return None
-        ends = [master.estimate(now) if master.clock else (-math.inf, math.inf) for master in self.masters]
+        ends = [one or (-math.inf, math.inf) for one in self.estimates(now)]
         low, high = (int(statistics.median(side)) for side in zip(*ends))
         return now + low, high - low
 
