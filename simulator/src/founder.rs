@@ -43,7 +43,8 @@ async fn begin(stage: Arc<Stage>, client: usize, are_used: bool) {
 pub(crate) fn watch_sets(stage: &Arc<Stage>, plan: &Plan) {
     let lists = if plan.sets_change() { vec![plan.lists.of(0)] } else { plan.lists.founded_lists() };
     for list in lists {
-        let (its, plan) = (stage.clone(), plan.clone());
+        let its = stage.clone();
+        let plan = plan.clone();
         drop(tokio::spawn(async move { its.world.guard(watch(&its, &plan, list)).await }));
     }
 }

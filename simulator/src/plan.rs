@@ -8,10 +8,11 @@ use quorate_testkit::Dice;
 use crate::changes;
 use crate::faults::{Fault, Kind, Profile};
 use crate::history::Time;
+use crate::late::Late;
 use crate::lists::Lists;
 use crate::locks::Locks;
+use crate::lost_sets;
 use crate::size::{ACTORS, CLIENTS, JOINERS, LOCKS, LONGER, LONGER_RUN, MASTERS, OPERATIONS};
-use crate::{late, lost_sets};
 
 /// How many of a thousand acquires have a caller whose runtime is busy.
 const BUSY: u64 = 100;
@@ -29,6 +30,9 @@ const LONG_THINK: Duration = Duration::from_secs(5);
 /// The same where a process begins the set: clients ask again when a master that restarted empty
 /// votes again.
 const FOUNDED_THINK: Duration = Duration::from_secs(1);
+
+/// How long before a client that idles asks again the others come.
+const LATER: Duration = Duration::from_secs(1);
 
 /// When faults begin there: sets begin before.
 const SETS_BEGUN: Duration = Duration::from_secs(1);
@@ -171,10 +175,40 @@ impl Plan {
             plan.begin_sets(&lists);
         }
         if is_late {
-            late::strike(&mut plan, &Dice::new(seed, "late", 0));
+            plan.be_late(Late::draw(&Dice::new(seed, "late", 0), plan.ttl));
         }
         plan.healed = healed(&plan.faults);
         plan
+    }
+
+    /// One client asks late, for a lock with each of its actors, and keeps what it gets. If it idles
+    /// until then, it has asked once before, and the others come a while before it.
+    fn be_late(&mut self, late: Late) {
+        let Late { client, from, idles, rate, faults } = late;
+        for actor in 0..ACTORS {
+            let is_its = |task: &&mut Task| (task.client, task.actor) == (client, actor);
+            let asks = self.tasks.iter_mut().filter(is_its).take(1 + usize::from(idles));
+            for (at, task) in asks.enumerate() {
+                let is_last = at == usize::from(idles);
+                task.ask = Ask::Try;
+                task.end = if is_last { End::RunOut } else { End::Release };
+                task.think = if is_last { from } else { Duration::ZERO };
+                task.busy = Duration::ZERO;
+                task.lock = actor % LOCKS;
+                task.steps.clear();
+            }
+            for other in (0..CLIENTS).filter(|other| idles && *other != client) {
+                let is_its = |task: &&mut Task| (task.client, task.actor) == (other, actor);
+                self.tasks.iter_mut().filter(is_its).take(1).for_each(|task| task.think += from - LATER);
+            }
+        }
+        if idles {
+            self.clients[client].0 = rate;
+            self.masters.iter_mut().for_each(|(rate, _)| *rate /= LONGER_RUN);
+        }
+        for fault in faults {
+            self.faults.push(Fault { number: self.faults.len(), ..fault });
+        }
     }
 
     /// One in which the set of masters changes.

@@ -346,7 +346,8 @@ impl Server {
     pub(crate) fn decree(&self) -> Option<Decree> {
         let members = self.record("members").filter(|_| self.record("state").as_deref() != Some("candidate"));
         let members = members?.replace('\n', ", ");
-        let (set, generation) = (self.record("set")?, self.generation()?);
+        let set = self.record("set")?;
+        let generation = self.generation()?;
         Some(Decree { set, generation, master: self.number, members, found: self.world.now() })
     }
 
