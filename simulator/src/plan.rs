@@ -181,8 +181,8 @@ impl Plan {
         plan
     }
 
-    /// One client asks late, for a lock with each of its actors, and keeps what it gets. If it idles
-    /// until then, it has asked once before, and the others come a while before it.
+    /// One client asks late, for a lock with each of its actors, and keeps what it gets. If it
+    /// idles until then, it has asked once before, and the others come a while before it.
     fn be_late(&mut self, late: Late) {
         let Late { client, from, idles, rate, faults } = late;
         for actor in 0..ACTORS {
