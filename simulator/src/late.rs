@@ -16,7 +16,8 @@ const OFF: i64 = 150_000;
 /// hundredth that leases leave for it.
 const RATE: i64 = 9_000;
 
-/// How long a question takes to be sent, and at most, to be answered.
+/// How long a question takes to be sent, and at most, to be answered. The others are cut off then,
+/// if that is late: their answers are on the way.
 const SENT: Duration = Duration::from_millis(1);
 const ANSWERED: Duration = Duration::from_millis(50);
 
@@ -61,9 +62,10 @@ impl Late {
         let most = kind.most_masters();
         let masters: Vec<usize> = (first..first + most).map(|master| master % MASTERS).collect();
         add(from - SENT, put_right, What::Excluded { kind, masters, by });
+        let cut_off = if !idles && is_behind { from + late - SENT } else { from - SENT };
         for away in first + most..first + MASTERS - 1 {
             let what = What::Cut { client, master: away % MASTERS, there: true, back: true };
-            add(from - SENT, until, what);
+            add(cut_off, until, what);
         }
         Self { client, from, idles, rate: if is_behind { -RATE } else { RATE }, faults }
     }
