@@ -6,7 +6,7 @@ use std::time::Duration;
 use quorate::Error;
 use quorate_testkit::{Container, Project, compose_file, eventually};
 
-use crate::{PATIENT, SOON, TTL, until};
+use crate::{PATIENT, SOON, TTL, answering, until};
 
 /// How long the engine may take to find all servers healthy, on a busy machine.
 const HEALTHY: Duration = Duration::from_secs(120);
@@ -41,16 +41,17 @@ async fn the_compose_file_gives_five_masters_that_keep_their_votes() {
     };
     until("the key on every master", everywhere).await;
 
-    // A crash loses no vote that was answered: three of five die and come back, and the lock is
-    // still held.
+    // Three of five die and come back, and the lock is still held. On a busy disk one may have lost
+    // what it wrote within two seconds before; its quarantine is for that.
     let dying = &project.containers()[..3];
     dying.iter().for_each(Container::kill);
     assert!(matches!(redlock.lock("other").try_acquire().await, Err(Error::NoQuorum { .. })));
     dying.iter().for_each(Container::restart);
     all_healthy(&project).await;
-    until("the key on every master again", everywhere).await;
+    answering(&redlock, 5).await;
     let holder = redlock.lock("l").inspect().await.unwrap().holder().unwrap();
     assert_eq!(*holder.owner, *guard.owner().to_string());
+    assert!(holder.masters >= 3, "{holder}");
     assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
     guard.extend(TTL * 4).await.unwrap();
     guard.release().await.unwrap();
