@@ -109,6 +109,11 @@ impl Clocks {
         Some(TrustedTime { low, width: Duration::from_micros(high.saturating_sub(low)) })
     }
 
+    /// Whether most clocks were seen, at whatever times.
+    pub(super) fn has_seen_most(&self) -> bool {
+        self.voters.iter().filter(|index| self.estimates[*index].is_some()).count() * 2 > self.voters.len()
+    }
+
     /// The estimates of the voters' clocks that count together, as of this moment (us): those that
     /// were made when a majority had been heard last.
     fn known(&self, at: i64) -> impl Iterator<Item = Estimate> + Clone {

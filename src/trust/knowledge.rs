@@ -28,7 +28,8 @@ const VAGUE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimePrecision {
     Unknown,
-    /// To within [`VAGUE`] or more: its estimates are old, or were made by late answers.
+    /// To within [`VAGUE`] or more, or not any more: its estimates are old, or were made by late
+    /// answers, or at different times.
     Vague,
     Exact,
 }
@@ -123,7 +124,9 @@ impl Trust {
 
     /// How exactly the time is known, if it is.
     pub(crate) fn time_precision(&self) -> TimePrecision {
-        match self.known_time() {
+        let clocks = self.clocks();
+        match clocks.time(self.clock.now()) {
+            None if clocks.has_seen_most() => TimePrecision::Vague,
             None => TimePrecision::Unknown,
             Some(time) if time.width >= VAGUE => TimePrecision::Vague,
             Some(_) => TimePrecision::Exact,

@@ -1,5 +1,6 @@
 //! Scripts without their guards, to show what those are for: masters that vote whatever they
-//! forgot, that end leases by their own clocks, and that never say what these show.
+//! forgot, that end leases by their own clocks, and that say what these show only where they are
+//! asked (`inspect`).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,8 +11,11 @@ use quorate::seam::Script;
 const CHANGES: [(&str, &str); 3] = [
     ("if forgot then return 'FORGOT", "if true then return nil end if forgot then return 'FORGOT"),
     ("min(time, trusts), max(time, trusts)", "time, time"),
-    ("replies[1] = not forgot and (now or 0)", "replies[1] = 0"),
+    ("replies[1] = not forgot and (now or 0)", TIME_IF_ASKED),
 ];
+
+const TIME_IF_ASKED: &str =
+    "replies[1] = 0 for _, word in ipairs(ARGV) do if word == 'inspect' then replies[1] = now or 0 end end";
 
 /// Those that were made, by their names.
 static MADE: Mutex<BTreeMap<&str, &Script>> = Mutex::new(BTreeMap::new());

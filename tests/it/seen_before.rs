@@ -144,3 +144,17 @@ async fn an_idle_client_gives_a_master_its_record_again_and_does_not_flood_it() 
     let is_back = masters[0].command::<i64>(&["EXISTS", "quorate:master"]) == 1;
     assert!(is_back && run < 500, "it has its record: {is_back}, and {run} scripts ran there");
 }
+
+/// A client heard the masters at different times, each when its connection began anew.
+#[tokio::test]
+async fn who_heard_the_masters_at_different_times_asks_them_together() {
+    let masters = Masters::start(3);
+    let redlock = crate::begin_new().masters(masters.urls()).build().unwrap();
+    drop(redlock.lock("l").acquire().await.unwrap().release().await);
+    for master in masters.iter() {
+        tokio::time::sleep(ms(2_100)).await;
+        let _: i64 = master.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+    }
+    tokio::time::sleep(ms(2_100)).await;
+    drop(redlock.lock("l").try_acquire().await.unwrap());
+}
