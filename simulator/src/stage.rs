@@ -250,13 +250,12 @@ impl Stage {
     pub(crate) fn kill(&self, client: usize) {
         let it = &self.clients[client];
         self.world.recorder.kill(client, self.world.now());
-        it.process.kill();
-        it.links.iter().for_each(|link| link.break_off());
+        it.ends();
     }
 }
 
 impl Client {
-    /// The process of an operator ends.
+    /// Its process ends, and its connections break.
     pub(crate) fn ends(&self) {
         self.process.kill();
         self.links.iter().for_each(|link| link.break_off());

@@ -299,7 +299,7 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
 }
 
 /// Sets the clocks of a client and of its masters forward, as if so long had passed without a call.
-fn idle(clock: &Jumping, masters: &Masters, long: Duration) {
+pub(crate) fn idle(clock: &Jumping, masters: &Masters, long: Duration) {
     clock.jump(long);
     masters.iter().for_each(|master| master.step_clock(long.as_millis() as i64));
 }

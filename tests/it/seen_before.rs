@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use quorate::{Builder, Error, Init, Redlock};
-use quorate_testkit::{Masters, Proxy, RedisServer, Toxic, Way};
+use quorate_testkit::{Masters, Proxy, Toxic, Way};
 
+use crate::attacks::{idle, times};
 use crate::clock::Jumping;
+use crate::renewal::{calls, scripts_run};
 use crate::{answering, ms};
 
 const TTL: Duration = Duration::from_secs(20);
@@ -85,7 +87,7 @@ async fn never_used_is_not_said_again_of_a_process_whose_record_was_not_seen() {
 /// three further than the band from the right time.
 async fn held_by_two_where_a_clock_was_seen(ahead: i64) -> usize {
     let mut breaches = 0;
-    for _ in 0..crate::attacks::times() {
+    for _ in 0..times() {
         let masters = Masters::start_with_clocks(3, &[]);
         answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 3).await;
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -121,12 +123,6 @@ async fn a_clock_that_was_wrong_when_it_was_seen_last_ends_no_lease() {
     assert_eq!(held_by_two_where_a_clock_was_seen(480).await, 0, "it was wrong then");
 }
 
-fn scripts_run(server: &RedisServer) -> u64 {
-    let stats: String = server.command(&["INFO", "commandstats"]);
-    let calls = |line: &str| line.split("calls=").nth(1)?.split(',').next()?.parse::<u64>().ok();
-    stats.lines().filter(|line| line.starts_with("cmdstat_eval")).filter_map(calls).sum()
-}
-
 /// A client was idle for five minutes, so it knows the time vaguely, when a master restarts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_client_gives_a_master_its_record_again_and_does_not_flood_it() {
@@ -135,12 +131,10 @@ async fn an_idle_client_gives_a_master_its_record_again_and_does_not_flood_it() 
     answering(&crate::begin_new().masters(masters.urls()).build().unwrap(), 3).await;
     let redlock = builder().clock(clock.clone()).masters(masters.urls()).build().unwrap();
     answering(&redlock, 3).await;
-    let long = Duration::from_secs(300);
-    clock.jump(long);
-    masters.iter().for_each(|master| master.step_clock(long.as_millis() as i64));
+    idle(&clock, &masters, Duration::from_secs(300));
     masters[0].restart_empty();
     tokio::time::sleep(ms(4_000)).await;
-    let run = scripts_run(&masters[0]);
+    let run = calls(&masters[0], "eval") + scripts_run(&masters[0]);
     let is_back = masters[0].command::<i64>(&["EXISTS", "quorate:master"]) == 1;
     assert!(is_back && run < 500, "it has its record: {is_back}, and {run} scripts ran there");
 }
