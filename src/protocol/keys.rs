@@ -2,16 +2,20 @@
 
 use std::fmt;
 
-/// The hash of a name: `{prefix}{{name}}`. The name is in braces, so that its queue is in the same
-/// slot of a cluster, but for a name that begins with `}`: Redis takes that for no tag
-/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
-pub(super) struct Hash<'a>(pub(super) &'a str, pub(super) &'a str);
+use crate::master::Words;
 
-impl fmt::Display for Hash<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, name) = self;
-        write!(f, "{prefix}{{{name}}}")
-    }
+/// These words, and the keys of a name: its hash, and its queue. The name is in braces, so that
+/// both are in the same slot of a cluster, but for a name that begins with `}`: Redis takes that
+/// for no tag
+/// (<https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags>).
+pub(super) fn with_keys(words: Words, prefix: &str, name: &str) -> Words {
+    words.with(format_args!("{prefix}{{{name}}}")).with(format_args!("{prefix}waiting:{{{name}}}"))
+}
+
+/// The same for a key of another library, which is the name itself. It has a queue of its own,
+/// beside that of Quorate's lock of the same name.
+pub(super) fn with_shared_keys(words: Words, prefix: &str, name: &str) -> Words {
+    words.with(name).with(format_args!("{prefix}waiting:shared:{{{name}}}"))
 }
 
 /// The name whose hash has this key.
@@ -27,18 +31,6 @@ pub(crate) fn key_pattern(prefix: &str) -> String {
         pattern.push(c);
     }
     pattern + "{*}"
-}
-
-/// The queue of a name. A key of another library has a queue of its own, beside that of Quorate's
-/// lock of the same name.
-pub(super) struct Queue<'a>(pub(super) &'a str, pub(super) bool, pub(super) &'a str);
-
-impl fmt::Display for Queue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(prefix, is_shared, name) = self;
-        let space = if *is_shared { "shared:" } else { "" };
-        write!(f, "{prefix}waiting:{space}{{{name}}}")
-    }
 }
 
 /// What the names of the channels begin with that clients are woken on. A client's UUID follows.
@@ -94,17 +86,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn keys(with: fn(Words, &str, &str) -> Words, prefix: &str, name: &str) -> Vec<String> {
+        with(Words::new(2), prefix, name).keys().map(str::to_owned).collect()
+    }
+
     #[test]
     fn the_name_is_the_hash_tag_of_its_keys() {
-        assert_eq!(Hash("quorate:", "a").to_string(), "quorate:{a}");
-        assert_eq!(Queue("quorate:", false, "a").to_string(), "quorate:waiting:{a}");
-        assert_eq!(Queue("quorate:", true, "a").to_string(), "quorate:waiting:shared:{a}");
+        assert_eq!(keys(with_keys, "quorate:", "a"), ["quorate:{a}", "quorate:waiting:{a}"]);
+        assert_eq!(keys(with_shared_keys, "quorate:", "a"), ["a", "quorate:waiting:shared:{a}"]);
     }
 
     #[test]
     fn a_name_is_found_in_its_key() {
         for name in ["a", "}", "{a}", "a*"] {
-            assert_eq!(name_of("q:", &Hash("q:", name).to_string()), Some(name));
+            assert_eq!(name_of("q:", &keys(with_keys, "q:", name)[0]), Some(name));
         }
         assert_eq!(name_of("q:", "q:waiting:{a}"), None);
         assert_eq!(key_pattern("a*[b]?\\:"), "a\\*\\[b\\]\\?\\\\:{*}");

@@ -1,6 +1,5 @@
 //! The kinds of locks: how a master keeps each, and what the engine has to know of it.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::keys::split_names;
@@ -190,20 +189,12 @@ impl Kind {
         match (self, permits) {
             (Self::Semaphore, Some(permits)) => format!("semaphore/{permits}"),
             (Self::Read | Self::Write, _) => "rw".to_owned(),
-            _ => Slot(self, None).to_string(),
+            _ => self.slot().to_owned(),
         }
     }
-}
 
-/// The argument `slot`: which kind an operation is about, or which permit.
-pub(super) struct Slot(pub(super) Kind, pub(super) Option<Permit>);
-
-impl fmt::Display for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.0, self.1) {
-            (_, Some(Permit { number, of })) => write!(f, "{number}/{of}"),
-            (Kind::Several, None) => f.write_str(Kind::Lock.word()),
-            (kind, None) => f.write_str(kind.word()),
-        }
+    /// The argument `slot`, where that is no permit: which kind an operation is about.
+    pub(super) fn slot(self) -> &'static str {
+        if self == Self::Several { Self::Lock.word() } else { self.word() }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keys::{Hash, Queue, WakeChannelPrefix, split_names};
-use super::kind::{Kind, Permit, Slot};
+use super::keys::{WakeChannelPrefix, split_names, with_keys, with_shared_keys};
+use super::kind::{Kind, Permit};
 use crate::clock::TrustedTime;
 use crate::master::Words;
 use crate::owner::Owner;
@@ -169,19 +169,21 @@ impl Subject<'_> {
     /// The keys of all names, and the arguments that each operation begins with.
     fn begin(&self, verb: &str, args: usize) -> Words {
         let Self { prefix, kind, name, permit } = *self;
-        let is_shared = kind.is_shared();
-        let key = |keys: Words, name: &str| {
-            let keys = if is_shared { keys.with(name) } else { keys.with(Hash(prefix, name)) };
-            keys.with(Queue(prefix, is_shared, name))
-        };
         let words = if kind == Kind::Several {
             let names = split_names(name);
-            let keys = names.iter().fold(Words::new(2 * names.len()), |keys, name| key(keys, name));
+            let keys = Words::new(2 * names.len());
+            let keys = names.iter().fold(keys, |keys, name| with_keys(keys, prefix, name));
             keys.with(verb).with(names.len())
+        } else if kind.is_shared() {
+            with_shared_keys(Words::new(2), prefix, name).with(verb).with(1)
         } else {
-            key(Words::new(2), name).with(verb).with(1)
+            with_keys(Words::new(2), prefix, name).with(verb).with(1)
         };
-        words.with(args).with(Slot(kind, permit))
+        let words = words.with(args);
+        match permit {
+            Some(Permit { number, of }) => words.with(format_args!("{number}/{of}")),
+            None => words.with(kind.slot()),
+        }
     }
 }
 
