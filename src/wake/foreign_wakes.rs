@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
 
 use super::hub::{GRACE, WakeHub};
 use crate::master::{Subscriber, SubscriptionEvent};
@@ -15,8 +15,7 @@ use crate::trust::Voters;
 /// Subscribes to the channel of one lock, for as long as it lives.
 pub(crate) struct ForeignWakes {
     state: Arc<ForeignState>,
-    has_one_master: bool,
-    _subscriptions: DropGuard,
+    _subscriptions: Vec<DropGuard>,
 }
 
 struct ForeignState {
@@ -32,19 +31,14 @@ impl WakeHub {
     /// Subscribes to the channel of a lock.
     pub(crate) fn listen_for_foreign(self: &Arc<Self>, channel: &Arc<str>) -> ForeignWakes {
         let voters = self.voters();
-        let has_one_master = voters.len() == 1;
-        let state = Arc::new(ForeignState {
-            subscribed: Mutex::default(),
-            voters: voters.clone(),
-            wakes: Notify::new(),
-        });
-        let stop = CancellationToken::new();
-        for index in voters.masters.iter() {
-            let Some(master) = self.masters.get(index) else { continue };
+        let subscribed = Mutex::default();
+        let state = Arc::new(ForeignState { subscribed, voters: voters.clone(), wakes: Notify::new() });
+        let listen = |index: usize| {
             let subscriber = state.clone().subscriber(index.into());
-            self.listen_until(&stop, master.listen(channel.clone(), subscriber));
-        }
-        ForeignWakes { state, has_one_master, _subscriptions: stop.drop_guard() }
+            Some(self.spawn(self.masters.get(index)?.listen(channel.clone(), subscriber)))
+        };
+        let subscriptions = voters.masters.iter().filter_map(listen).collect();
+        ForeignWakes { state, _subscriptions: subscriptions }
     }
 }
 
@@ -87,7 +81,7 @@ impl ForeignWakes {
     /// masters, too.
     pub(crate) async fn until_woken(&self) {
         self.state.wakes.notified().await;
-        if !self.has_one_master {
+        if self.state.voters.len() > 1 {
             tokio::time::sleep(GRACE).await;
         }
     }

@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::executor::Executor;
 use crate::master::{Masters, Subscriber, SubscriptionEvent};
 use crate::master_set::MasterSet;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 use crate::trust::Voters;
 
 /// How long to stay subscribed when nobody waits any more: a client of a contended lock soon waits
@@ -43,7 +43,7 @@ struct HubState {
     handles: BTreeMap<u64, Arc<watch::Sender<Signals>>>,
     waiters: usize,
     /// Ends the waiting for the last waiter, while this client listens.
-    stop: Option<CancellationToken>,
+    stop: Option<DropGuard>,
 }
 
 /// What has happened since a waiter got its handle.
@@ -66,14 +66,21 @@ impl WakeHub {
         voters: Arc<Voters>,
         executor: Executor,
     ) -> Arc<Self> {
-        let state = Mutex::new(HubState::new(voters));
-        Arc::new(Self { masters, channel, executor, idle: Notify::new(), state })
+        let state = HubState {
+            voters,
+            listening: BTreeMap::new(),
+            subscribed: MasterSet::default(),
+            handles: BTreeMap::new(),
+            waiters: 0,
+            stop: None,
+        };
+        Arc::new(Self { masters, channel, executor, idle: Notify::new(), state: Mutex::new(state) })
     }
 
     /// The masters that wake are others from now on. They are read with the lock held, so that of
     /// two calls at once the last one has the newest.
     pub(crate) fn follow(self: &Arc<Self>, newest: impl FnOnce() -> Arc<Voters>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.voters = newest();
         if state.stop.is_some() {
             self.listen(&mut state);
@@ -83,25 +90,23 @@ impl WakeHub {
 
     /// The masters that wake now.
     pub(crate) fn voters(&self) -> Arc<Voters> {
-        self.lock().voters.clone()
+        self.state.lock().voters.clone()
     }
 
     /// Whether this client is subscribed to a quorum of the masters.
     pub(crate) fn hears(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.is_quorum(state.subscribed)
     }
 
     /// Keeps this client subscribed for as long as the [`Subscription`] lives.
     pub(crate) fn subscribe(self: &Arc<Self>) -> Subscription {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.waiters += 1;
         if state.stop.is_none() {
-            let stop = CancellationToken::new();
-            state.stop = Some(stop.clone());
             self.listen(&mut state);
             let hub = self.clone();
-            self.listen_until(&stop, async move { hub.end_when_idle().await });
+            state.stop = Some(self.spawn(async move { hub.end_when_idle().await }));
         }
         Subscription { hub: self.clone() }
     }
@@ -115,27 +120,24 @@ impl WakeHub {
             if let Entry::Vacant(place) = state.listening.entry(index)
                 && let Some(master) = self.masters.get(index)
             {
-                let stop = CancellationToken::new();
-                self.listen_until(&stop, master.listen(self.channel.clone(), self.subscriber(index)));
-                place.insert(stop.drop_guard());
+                place.insert(self.spawn(master.listen(self.channel.clone(), self.subscriber(index))));
             }
         }
     }
 
-    pub(super) fn listen_until(
-        &self,
-        stop: &CancellationToken,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
+    /// Runs a task until it ends, or the guard is dropped.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> DropGuard {
+        let stop = CancellationToken::new();
         let task = stop.clone().run_until_cancelled_owned(task);
         self.executor.spawn(async move {
-            let _ = task.await; // until it ends, or `stop` is cancelled
+            let _ = task.await; // it is over either way
         });
+        stop.drop_guard()
     }
 
     /// A handle for the waiter with this ticket number. Get it before asking the masters.
     pub(crate) fn wake_handle(self: &Arc<Self>, number: u64) -> WakeHandle {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let signals =
             Signals { missed: state.voters.masters.without(state.subscribed), ..Signals::default() };
         let signals = Arc::new(watch::Sender::new(signals));
@@ -145,7 +147,7 @@ impl WakeHub {
 
     /// Ends the subscriptions.
     pub(crate) fn close(&self) {
-        self.lock().unsubscribe();
+        self.state.lock().unsubscribe();
     }
 
     async fn end_when_idle(&self) {
@@ -153,7 +155,7 @@ impl WakeHub {
             self.idle.notified().await;
             // Each waiter that comes and leaves in this time begins it anew.
             while tokio::time::timeout(STAY_SUBSCRIBED, self.idle.notified()).await.is_ok() {}
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             if state.waiters == 0 {
                 return state.unsubscribe();
             }
@@ -174,14 +176,14 @@ impl WakeHub {
     }
 
     fn on_wake(&self, master: MasterSet, number: &str) {
-        let state = self.lock();
+        let state = self.state.lock();
         if let Some(handle) = number.parse().ok().and_then(|number: u64| state.handles.get(&number)) {
             handle.send_modify(|signals| signals.woken_by = signals.woken_by.or(master));
         }
     }
 
     fn on_subscribed(&self, master: MasterSet) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.subscribed = state.subscribed.or(master).and(state.voters.masters);
         if !state.is_quorum(state.subscribed) {
             return;
@@ -197,7 +199,7 @@ impl WakeHub {
     }
 
     fn on_disconnected(&self, master: MasterSet) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let before = state.subscribed;
         state.subscribed = before.without(master);
         for handle in state.handles.values() {
@@ -207,24 +209,9 @@ impl WakeHub {
             state.all_must_ask(); // no quorum can wake them any more: from now on waiters poll
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, HubState> {
-        self.state.lock()
-    }
 }
 
 impl HubState {
-    fn new(voters: Arc<Voters>) -> Self {
-        Self {
-            voters,
-            listening: BTreeMap::new(),
-            subscribed: MasterSet::default(),
-            handles: BTreeMap::new(),
-            waiters: 0,
-            stop: None,
-        }
-    }
-
     /// Whether most of the voters are among these.
     fn is_quorum(&self, masters: MasterSet) -> bool {
         self.voters.have_majority(masters)
@@ -240,9 +227,7 @@ impl HubState {
         self.listening.clear();
         self.subscribed = MasterSet::default();
         self.all_must_ask(); // a waiter may have come just now
-        if let Some(stop) = self.stop.take() {
-            stop.cancel();
-        }
+        self.stop = None;
     }
 }
 
@@ -253,7 +238,7 @@ pub(crate) struct Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut state = self.hub.lock();
+        let mut state = self.hub.state.lock();
         state.waiters -= 1;
         if state.waiters == 0 {
             self.hub.idle.notify_one();
@@ -289,6 +274,6 @@ impl WakeHandle {
 
 impl Drop for WakeHandle {
     fn drop(&mut self) {
-        self.hub.lock().handles.remove(&self.number);
+        self.hub.state.lock().handles.remove(&self.number);
     }
 }
