@@ -1,6 +1,6 @@
 //! The link to one master as a state machine without I/O ([`LinkState`]): calls, replies and the
 //! time go in; messages, answers and the time of the next [`tick`](LinkState::tick) come out. A
-//! driver opens its connections and moves its messages: in the library `LinkDriver` (`driver.rs`);
+//! driver opens its connections and moves its messages: in the library `RedisMaster` (`driver.rs`);
 //! the simulator has its own.
 //!
 //! ```text
@@ -211,7 +211,7 @@ impl LinkState {
             _ => None,
         };
         match out_of_reach {
-            Some(why) => self.deliveries.push(Delivery::refusal(call, index, why)),
+            Some(why) => self.queue_answer(Pending::new(call, index, now), Err(why), None),
             None => {
                 self.queue.push(Pending::new(call, index, now));
                 self.want_connection(now);
@@ -426,7 +426,8 @@ impl LinkState {
         }
     }
 
-    fn record_changed(&mut self) {
+    /// The record is another one: the handshake is to be made again.
+    pub(super) fn record_changed(&mut self) {
         let Connection::Open(open) = &mut self.connection else { return };
         open.may_have_changed = true;
         open.handshake = match open.handshake {
@@ -468,27 +469,24 @@ impl LinkState {
             }
             Ok(Value::List(items)) if items.len() == calls.len() + 1 => {
                 let mut items = items.into_iter();
-                let time = items.next().and_then(time_of);
+                let time = items.next().and_then(|time| time.int()?.try_into().ok());
                 self.note_served();
-                match (time, self.connection) {
+                let votes_count = match (time, self.connection) {
                     (None, Connection::Open(Open { is_known: true, .. })) => {
                         return self.forgot(calls, items);
                     }
-                    (Some(_), Connection::Open(Open { may_have_changed: true, .. })) => {
-                        let lost = Silence::ConnectionLost("its record changed before it answered".into());
-                        for (pending, item) in calls.into_iter().zip(items) {
-                            // What is to be gone is gone, whatever else the master knows.
-                            let is_lost = pending.is_vote();
-                            let answer = if is_lost { Err(Failure::Unknown(lost.clone())) } else { Ok(item) };
-                            self.queue_answer(pending, answer, time);
-                        }
-                        return;
-                    }
-                    _ => {}
-                }
+                    (Some(_), Connection::Open(Open { may_have_changed: true, .. })) => false,
+                    _ => true,
+                };
                 for (pending, item) in calls.into_iter().zip(items) {
-                    self.queue_answer(pending, Ok(item), time);
+                    let answer = match item {
+                        // What is to be gone is gone, whatever else the master knows.
+                        item if votes_count || !pending.is_vote() => Ok(item),
+                        _ => Err(lost("its record changed before it answered")),
+                    };
+                    self.queue_answer(pending, answer, time);
                 }
+                return;
             }
             Ok(strange) => return self.queue_answer_to_all(calls, &Ok(strange)),
         }
@@ -535,15 +533,13 @@ impl LinkState {
 
     /// When to call [`tick`](Self::tick).
     pub fn alarm(&self) -> Option<Instant> {
+        let has_patience = matches!(self.reach, Reach::Connecting | Reach::Up);
+        let patience = if has_patience { self.patience } else { Duration::MAX };
         let connection = match self.connection {
-            Connection::Opening(since) if self.reach == Reach::Connecting => {
-                Some(since + self.patience.min(OPEN_LIMIT))
+            Connection::Opening(since) => Some(since + patience.min(OPEN_LIMIT)),
+            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => {
+                Some(since + patience.min(SILENCE_LIMIT))
             }
-            Connection::Opening(since) => Some(since + OPEN_LIMIT),
-            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) if self.reach == Reach::Up => {
-                Some(since + self.patience.min(SILENCE_LIMIT))
-            }
-            Connection::Open(Open { ping: Some(Ping { since, .. }), .. }) => Some(since + SILENCE_LIMIT),
             _ => None,
         };
         [connection, self.queue.alarm()].into_iter().flatten().min()
@@ -621,7 +617,7 @@ impl LinkState {
     }
 
     /// Why no call can be sent yet: what the handshake waits for, or what is seen from here.
-    fn not_opened_yet(&self, seen: &str) -> Failure {
+    pub(super) fn not_opened_yet(&self, seen: &str) -> Failure {
         self.waits_for.clone().unwrap_or_else(|| unreachable(seen))
     }
 
@@ -664,9 +660,8 @@ impl LinkState {
     /// The calls that were sent get no replies any more: their outcome is unknown.
     fn fail_sent(&mut self, why: &str) {
         self.questions.clear();
-        let lost = Failure::Unknown(Silence::ConnectionLost(why.into()));
         let sent = self.queue.take_sent().collect();
-        self.queue_answer_to_all(sent, &Err(lost));
+        self.queue_answer_to_all(sent, &Err(lost(why)));
     }
 
     /// Fails the calls that were not sent and that `which` selects.
@@ -690,15 +685,12 @@ fn unreachable(why: &str) -> Failure {
     Failure::Unreachable(why.into())
 }
 
+/// A call that was sent and has no answer.
+fn lost(why: &str) -> Failure {
+    Failure::Unknown(Silence::ConnectionLost(why.into()))
+}
+
 /// Whether an error reply begins with one of these words.
 fn is_code(error: &str, codes: &[&str]) -> bool {
     error.split(' ').next().is_some_and(|first| codes.contains(&first))
-}
-
-/// The time at the head of the replies, if it is there.
-fn time_of(head: Value) -> Option<u64> {
-    match head {
-        Value::Int(time) => time.try_into().ok(),
-        _ => None,
-    }
 }

@@ -93,11 +93,6 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The answer to a call that was never queued.
-    pub(super) fn refusal(call: Arc<Call>, index: usize, why: Failure) -> Self {
-        Self { call, index, answer: Err(why), time: None }
-    }
-
     /// Hands the answer to the call's sink.
     pub fn deliver(self) {
         let Self { call, index, answer, time } = self;
@@ -228,15 +223,12 @@ impl PendingQueue {
 
     /// Whether a call has timed out that still has no reply.
     pub(super) fn has_overdue(&self) -> bool {
-        self.waiting.iter().chain(self.calls_sent()).any(|pending| pending.until.is_none())
-    }
-
-    fn calls_sent(&self) -> impl Iterator<Item = &Pending> {
         let sent = self.sent.iter().filter_map(|(sent, _)| match sent {
             Sent::Ping | Sent::Look | Sent::Question(_) => None,
             Sent::Batch(batch) => Some(batch),
         });
-        sent.chain(&self.repeated).flat_map(|batch| &batch.calls)
+        let sent = sent.chain(&self.repeated).flat_map(|batch| &batch.calls);
+        self.waiting.iter().chain(sent).any(|pending| pending.until.is_none())
     }
 
     /// When to call [`expire`](PendingQueue::expire).
@@ -257,17 +249,19 @@ impl PendingQueue {
             Sent::Batch(batch) => Some(batch),
         });
         let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);
-        for pending in self.waiting.iter_mut().chain(sent).filter(|pending| due(pending)) {
+        self.alarm = None;
+        for pending in self.waiting.iter_mut().chain(sent) {
+            if !due(pending) {
+                self.alarm = [self.alarm, pending.until].into_iter().flatten().min();
+                continue;
+            }
+            // A vote stays in its batch until the reply, with neither `call` nor `until`.
             pending.until = None;
             expired.unanswered.extend(pending.timed_out());
             if pending.is_vote() {
                 expired.longest = expired.longest.max(Some(pending.timeout()));
             }
         }
-        let left = self.waiting.iter().chain(self.calls_sent());
-        // A vote that timed out stays in its batch until the reply, with neither `call` nor
-        // `until`.
-        self.alarm = left.filter_map(|pending| pending.until).min();
         expired
     }
 }
