@@ -207,7 +207,7 @@ fn reason(error: &redis::RedisError) -> String {
 
 /// A URL that may not be well-formed, without all that could be a user, a password or a query.
 fn redacted(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     let mut shown = host.split(['?', '#']).next().unwrap_or("").to_owned();
     // Without an @, what follows a colon is a port, or perhaps a password, if the URL was cut.
@@ -220,19 +220,10 @@ fn redacted(url: &str) -> String {
     }
     let plain = scheme.chars().all(|c| c.is_ascii_alphabetic() || c == '+');
     let scheme = if plain { scheme } else { "***" };
-    let mut text = String::new();
-    if !scheme.is_empty() {
-        text.push_str(scheme);
-        text.push_str("://");
-    }
-    if host.len() < rest.len() {
-        text.push_str("***@");
-    }
-    text.push_str(&shown);
-    if host.contains(['?', '#']) {
-        text.push_str("?***");
-    }
-    text
+    let separator = if scheme.is_empty() { "" } else { "://" };
+    let user = if host.len() < rest.len() { "***@" } else { "" };
+    let query = if host.contains(['?', '#']) { "?***" } else { "" };
+    format!("{scheme}{separator}{user}{shown}{query}")
 }
 
 #[cfg(test)]
