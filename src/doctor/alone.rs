@@ -95,7 +95,7 @@ fn role(server: &Server) -> Option<Finding> {
         let fix = "list an independent server in its place, or make it one: REPLICAOF NO ONE";
         return Some(Finding::fail(ABOUT, format!("{role}{of}: its keys are not its own"), fix));
     }
-    let replicas = server.replicas();
+    let replicas: u32 = info.get("connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0);
     if replicas == 0 {
         return Some(Finding::ok(ABOUT, "master"));
     }
@@ -167,14 +167,11 @@ fn writes(server: &Server) -> Option<Finding> {
 /// Commands that were renamed, or that the server does not have.
 fn commands(denied: &Denied) -> Option<Finding> {
     const ABOUT: &str = "commands";
-    let unknown = &denied.unknown;
+    let (needed, costs) = lack(&denied.unknown, "does not know");
     let fix = "keep the names of commands: no rename-command for them in its configuration";
-    let needed: Vec<_> = unknown.iter().copied().filter(|name| price(name).is_none()).collect();
     if !needed.is_empty() {
         return Some(Finding::fail(ABOUT, format!("it does not know {}", needed.join(", ")), fix));
     }
-    let costs = |name: &&str| price(name).map(|price| format!("does not know {name}: {price}"));
-    let costs: Vec<_> = unknown.iter().filter_map(costs).collect();
     (!costs.is_empty()).then(|| Finding::warn(ABOUT, format!("it {}", costs.join("; ")), fix))
 }
 
@@ -188,29 +185,30 @@ fn calls(server: &Server) -> Option<Finding> {
 fn rights(denied: &Denied, visitor: &Visitor) -> Finding {
     const ABOUT: &str = "rights";
     let Denied { commands, keys, channels, .. } = denied;
-    let needed = commands.iter().filter(|name| price(name).is_none());
+    let (mut needed, mut costs) = lack(commands, "may not use");
     let prefix = &visitor.prefix;
     let mut rules = Vec::new();
     rules.extend(keys.then(|| format!("~{prefix}*")));
     rules.extend(channels.then(|| format!("&{prefix}*")));
     rules.extend(commands.iter().map(|name| format!("+{name}")));
     let fix = format!("ACL SETUSER USER {}", rules.join(" "));
-    let mut lacks: Vec<_> = needed.map(|name| (*name).to_owned()).collect();
-    lacks.extend(keys.then(|| format!("the keys {prefix}*")));
-    if !lacks.is_empty() {
-        return Finding::fail(ABOUT, format!("this user may not use {}", lacks.join(", ")), fix);
+    needed.extend(keys.then(|| format!("the keys {prefix}*")));
+    if !needed.is_empty() {
+        return Finding::fail(ABOUT, format!("this user may not use {}", needed.join(", ")), fix);
     }
-    let dear = |name: &&str| price(name).map(|price| format!("may not use {name}: {price}"));
-    let mut prices: Vec<_> = commands.iter().filter_map(dear).collect();
-    prices.extend(channels.then(|| format!("may not use the channels {prefix}*: waiters poll")));
-    if prices.is_empty() {
+    costs.extend(channels.then(|| format!("may not use the channels {prefix}*: waiters poll")));
+    if costs.is_empty() {
         return Finding::ok(ABOUT, "this user may do all that is needed");
     }
-    Finding::warn(ABOUT, format!("this user {}", prices.join("; ")), fix)
+    Finding::warn(ABOUT, format!("this user {}", costs.join("; ")), fix)
 }
 
-fn price(command: &str) -> Option<&'static str> {
-    OPTIONAL.iter().find(|(name, _)| *name == command).map(|(_, price)| *price)
+/// Those of these commands that are needed, and what the lack of each other one costs.
+fn lack(commands: &[&str], lacks: &str) -> (Vec<String>, Vec<String>) {
+    let cost = |command: &&str| OPTIONAL.iter().find(|(name, _)| name == command);
+    let needed = commands.iter().filter(|name| cost(name).is_none()).map(ToString::to_string);
+    let costs = commands.iter().filter_map(cost).map(|(name, cost)| format!("{lacks} {name}: {cost}"));
+    (needed.collect(), costs.collect())
 }
 
 pub(super) fn secs(time: Duration) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::trust::{MasterRecord, Terms};
+use crate::trust::{MasterRecord, Members, Terms};
 
 /// Who asks, and what it would ask of masters as a client.
 #[derive(Clone, Debug)]
@@ -78,28 +78,30 @@ impl Server {
     pub(super) fn lost_decree(&self) -> bool {
         self.decree.as_ref().is_some_and(|decree| *decree != self.own_incarnation())
     }
+}
 
-    /// How many replicas are connected to it.
-    pub(super) fn replicas(&self) -> u32 {
-        self.info.get("connected_slaves").and_then(|count| count.parse().ok()).unwrap_or(0)
+impl Facts {
+    /// The master's record, if it has one that can be read.
+    fn record(&self) -> Option<&MasterRecord> {
+        self.server.as_ref().ok()?.found()
     }
 }
 
-/// The record of the newest generation of the set that most of these masters are of.
+/// The record of the newest generation of the set that most of these masters are of, if that is not
+/// its first.
 fn newest(all: &[Facts]) -> Option<&MasterRecord> {
-    let records = || all.iter().filter_map(|facts| facts.server.as_ref().ok()?.found());
+    let records = || all.iter().filter_map(Facts::record);
     let of_set = |set: &str| records().filter(|its| *its.set == *set).count();
     let most = records().max_by_key(|its| (of_set(&its.set), its.generation))?;
-    records().filter(|its| its.set == most.set).max_by_key(|its| its.generation)
+    let newest = records().filter(|its| its.set == most.set).max_by_key(|its| its.generation);
+    newest.filter(|its| its.generation > 0)
 }
 
 /// The masters that have joined the set of these since their list was written.
 pub(crate) fn joined(all: &[Facts]) -> Vec<Arc<str>> {
-    let Some(newest) = newest(all).filter(|newest| newest.generation > 0) else { return Vec::new() };
-    let is_shown = |id: u32| {
-        let mut records = all.iter().filter_map(|facts| facts.server.as_ref().ok()?.found());
-        records.any(|its| its.set == newest.set && its.member == id)
-    };
+    let Some(newest) = newest(all) else { return Vec::new() };
+    let is_its = |its: &&MasterRecord| its.set == newest.set;
+    let is_shown = |id: u32| all.iter().filter_map(Facts::record).filter(is_its).any(|its| its.member == id);
     let is_new =
         |(id, name): &&(u32, Arc<str>)| !is_shown(*id) && all.iter().all(|facts| facts.master != *name);
     newest.members.iter().filter(is_new).map(|(_, name)| name.clone()).collect()
@@ -107,18 +109,14 @@ pub(crate) fn joined(all: &[Facts]) -> Vec<Arc<str>> {
 
 /// Those of these masters that are still of the set, and the names of the others.
 pub(crate) fn without_those_that_left(all: Vec<Facts>) -> (Vec<Arc<str>>, Vec<Facts>) {
-    let Some(newest) = newest(&all).filter(|newest| newest.generation > 0).cloned() else {
-        return (Vec::new(), all);
-    };
+    let Some(newest) = newest(&all).cloned() else { return (Vec::new(), all) };
     let has_left = |facts: &Facts| {
-        let record = facts.server.as_ref().ok().and_then(|server| server.found());
-        let was_one = newest.earlier.iter().any(|its| its.id_of(&facts.master).is_some());
-        match record.filter(|its| its.set == newest.set) {
-            Some(record) => {
-                !newest.members.has(record.member) && newest.members.id_of(&facts.master).is_none()
-            }
-            None => was_one && newest.members.id_of(&facts.master).is_none(),
-        }
+        let is_named = |members: &Members| members.id_of(&facts.master).is_some();
+        let is_other = match facts.record().filter(|its| its.set == newest.set) {
+            Some(record) => !newest.members.has(record.member),
+            None => newest.earlier.iter().any(is_named),
+        };
+        is_other && !is_named(&newest.members)
     };
     let (left, stay): (Vec<Facts>, Vec<Facts>) = all.into_iter().partition(has_left);
     (left.into_iter().map(|facts| facts.master).collect(), stay)

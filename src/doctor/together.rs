@@ -102,12 +102,11 @@ impl Times {
     fn finding(&self, index: usize) -> Option<Finding> {
         const ABOUT: &str = "clock";
         let (ahead, slack) = self.ahead(index)?;
-        let than = if self.median.is_some() { "the median" } else { "this host's" };
         let off = seconds(ahead);
         let host = seconds(self.known[index]?.0 - self.host);
         let what = match self.median {
-            Some(_) => format!("{off} from {than}, {host} from this host's"),
-            None => format!("{off} from {than}; too few answered for a median"),
+            Some(_) => format!("{off} from the median, {host} from this host's"),
+            None => format!("{off} from this host's; too few answered for a median"),
         };
         let sure = ahead.abs() - slack;
         let fix = "keep all hosts' clocks by NTP, and see why this one is off";
