@@ -46,7 +46,7 @@ use crate::source::{self, Checked, Source};
 pub struct Builder {
     sources: Vec<Source>,
     settings: Settings,
-    #[cfg(feature = "tls")]
+    /// Empty without the feature `tls`.
     roots: Vec<Vec<u8>>,
     password_from: Option<PasswordCallback>,
     clock: Arc<dyn Clock>,
@@ -88,7 +88,6 @@ impl Builder {
         Self {
             sources: Vec::new(),
             settings: Settings::default(),
-            #[cfg(feature = "tls")]
             roots: Vec::new(),
             password_from: None,
             clock: Arc::new(BootClock),
@@ -330,7 +329,7 @@ impl Builder {
                 random: random.clone(),
                 patience,
             };
-            Arc::new(RedisMaster::new(parts, &executor, stop.clone()))
+            RedisMaster::new(parts, &executor, stop.clone())
         };
         let first = origins.iter().find_map(Checked::address).cloned();
         let given = origins.into_iter().map(|origin| match origin {
@@ -434,10 +433,7 @@ impl Builder {
             return Err(Invalid::runtime().into());
         }
         let origins = source::check(std::mem::take(&mut self.sources), self.password_from.as_ref())?;
-        #[cfg(feature = "tls")]
         let dialler = Dialler::new(&self.roots)?;
-        #[cfg(not(feature = "tls"))]
-        let dialler = Dialler::new()?;
         let host = match self.executor.take() {
             Some(executor) => Host::on(executor),
             None => Host::start().map_err(|error| Error::Start(Arc::new(error)))?,

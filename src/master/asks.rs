@@ -2,24 +2,25 @@
 
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, ServerError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::answer::Value;
-use super::link::Question;
+use super::link::{LinkState, Question};
 use super::login::describe;
+use crate::sync::Mutex;
 
 /// Where commands are sent.
-pub(super) enum Asks {
+pub(super) enum Asks<'a> {
     /// On a new connection, by the redis crate.
     Lent(MultiplexedConnection),
     /// On an open one, between calls.
-    Open(mpsc::UnboundedSender<Question>),
+    Open(&'a Mutex<LinkState>),
 }
 
 /// A server's reply, or the text of its error reply.
 pub(super) type Replied = Result<Value, String>;
 
-impl Asks {
+impl Asks<'_> {
     /// Sends one command. An error is how the connection failed; an error reply is a reply.
     pub(super) async fn ask(&self, words: &[&str]) -> Result<Replied, String> {
         match self {
@@ -28,10 +29,10 @@ impl Asks {
                 Ok(reply) => Ok(Ok(value(reply))),
                 Err(error) => Err(describe(&error)),
             },
-            Self::Open(questions) => {
+            Self::Open(link) => {
                 let (reply, replied) = oneshot::channel();
                 let words = words.iter().map(|&word| word.to_owned()).collect();
-                let _ = questions.send(Question { words, reply }); // its drop answers
+                link.lock().ask(Question { words, reply });
                 replied.await.map_err(|_| "the connection broke".to_owned())
             }
         }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::address::Address;
 use super::contract::Master;
 use super::dial::Dialler;
-use super::redis_master::RedisMaster;
+use super::driver::RedisMaster;
 use super::script::Script;
 use super::session::LinkSettings;
 use crate::executor::Executor;
@@ -31,10 +31,7 @@ pub fn connect(
 ) -> Result<Arc<dyn Master>, Invalid> {
     let settings = LinkSettings {
         address: Address::parse(url, None)?,
-        #[cfg(feature = "tls")]
         dialler: Dialler::new(&[])?,
-        #[cfg(not(feature = "tls"))]
-        dialler: Dialler::new()?,
         scripts,
         handshake: OnceLock::new(),
         roster: Arc::default(),
@@ -42,5 +39,5 @@ pub fn connect(
         patience,
     };
     let executor = Executor::Runtime(runtime.clone());
-    Ok(Arc::new(RedisMaster::new(settings, &executor, CancellationToken::new())))
+    Ok(RedisMaster::new(settings, &executor, CancellationToken::new()))
 }

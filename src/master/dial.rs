@@ -10,7 +10,6 @@ use tokio::net::TcpStream;
 
 use super::address::Endpoint;
 use crate::invalid::Invalid;
-use crate::vote::Refusal;
 
 /// How long a peer may leave what was sent unacknowledged, or be quiet on an idle connection,
 /// before the kernel gives the connection up. It only bounds how long a vanished host keeps a
@@ -30,15 +29,9 @@ pub(crate) struct Dialler {
     tls: tokio_rustls::TlsConnector,
 }
 
-impl std::fmt::Debug for Dialler {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dialler").finish_non_exhaustive()
-    }
-}
-
 impl Dialler {
     #[cfg(not(feature = "tls"))]
-    pub(crate) fn new() -> Result<Self, Invalid> {
+    pub(crate) fn new(_roots: &[Vec<u8>]) -> Result<Self, Invalid> {
         Ok(Self {})
     }
 
@@ -92,20 +85,16 @@ impl Dialler {
     }
 }
 
-/// Why a stream could not be opened, in one word.
-pub(super) fn refusal(error: &io::Error) -> Refusal {
-    if is_about_certificate(error) { Refusal::Certificate } else { Refusal::Other }
-}
-
+/// Whether a stream could not be opened because of the server's certificate.
 #[cfg(feature = "tls")]
-fn is_about_certificate(error: &io::Error) -> bool {
+pub(super) fn is_about_certificate(error: &io::Error) -> bool {
     use tokio_rustls::rustls::Error;
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref());
     matches!(cause, Some(Error::InvalidCertificate(_)))
 }
 
 #[cfg(not(feature = "tls"))]
-fn is_about_certificate(_: &io::Error) -> bool {
+pub(super) fn is_about_certificate(_: &io::Error) -> bool {
     false
 }
 

@@ -1,82 +1,121 @@
-//! Drives the link to one Redis server, with tokio: opens its connections, moves its messages and
-//! delivers its answers. `link.rs` decides, this file does.
+//! A master that is a Redis or Valkey server, and drives the link to it, with tokio: opens its
+//! connections, moves its messages and delivers its answers. `link.rs` decides, this file does.
 
-use std::future::poll_fn;
+use std::fmt;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::task::AtomicWaker;
-use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::Instant;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::answer::Failure;
 use super::asks::Asks;
 use super::call::Call;
-use super::hello::{Waiting, shake_hands_again};
-use super::link::{LinkState, Question, Reach};
+use super::contract::{Master, Subscriber};
+use super::hello::shake_hands;
+use super::link::{LinkState, OPEN_LIMIT, Reach};
+use super::listen;
 use super::pending::Delivery;
 use super::resp::Frame;
 use super::session::{self, Identity, LinkSettings, Session};
 use super::transport::Transport;
+use crate::executor::Executor;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trust::{Contact, Handshake, SessionHeader};
 
-/// A [`LinkState`] and what drives it. Its callers and its I/O task share it.
-pub(crate) struct LinkDriver {
+/// A Redis server: one connection for all calls, kept open, and one for each channel it listens on.
+/// Its callers and its I/O task share it.
+pub(crate) struct RedisMaster {
+    settings: Arc<LinkSettings>,
     state: Mutex<LinkState>,
     /// Whether the master answers, and since when; `None` before the first connection.
     up: watch::Sender<Option<(bool, Instant)>>,
-    /// Wakes the task that polls [`drive`](Self::drive), after a change of the state.
+    /// Wakes the I/O task, after a change of the state.
     io_task: AtomicWaker,
     /// Notified when the alarm has become earlier.
     alarm_is_sooner: Notify,
 }
 
-impl LinkDriver {
-    pub(crate) fn new(settings: &LinkSettings) -> Self {
-        let state =
-            LinkState::new(settings.address.name().clone(), settings.patience, settings.random.clone());
-        Self {
-            state: Mutex::new(state),
-            up: watch::Sender::new(None),
-            io_task: AtomicWaker::new(),
-            alarm_is_sooner: Notify::new(),
-        }
+impl fmt::Debug for RedisMaster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisMaster").field("name", self.name()).finish_non_exhaustive()
+    }
+}
+
+impl Master for RedisMaster {
+    fn name(&self) -> &Arc<str> {
+        self.settings.address.name()
     }
 
-    /// Takes a call: see [`LinkState::call`].
-    pub(crate) fn call(&self, call: Arc<Call>, index: usize) {
+    fn introduce(&self, handshake: Handshake) {
+        let _ = self.settings.handshake.set(handshake); // called once
+    }
+
+    fn call(&self, call: Arc<Call>, index: usize) {
         self.change_and_deliver(|state| state.call(call, index, now()));
         self.io_task.wake();
     }
 
-    /// Connects now, if the next attempt was to be later.
-    pub(crate) fn connect_now(&self) {
+    fn connect_now(&self) {
         self.change_and_deliver(|state| state.connect_now(now()));
         self.io_task.wake();
     }
 
-    /// Resolves when the master is connected and answers.
-    pub(crate) async fn ready(&self) {
+    fn ready(&self) -> BoxFuture<'static, ()> {
         self.change_and_deliver(|state| state.want_connection(now()));
         self.io_task.wake();
-        // The sender lives in `self`, so this cannot fail while `self` is borrowed.
-        let _ = self.up.subscribe().wait_for(|up| matches!(up, Some((true, _)))).await;
+        let mut up = self.up.subscribe();
+        async move {
+            if up.wait_for(|up| matches!(up, Some((true, _)))).await.is_err() {
+                pending().await // the client is gone
+            }
+        }
+        .boxed()
     }
 
-    /// Whether the master answers, since when, and how fast; `None` before the first connection.
-    pub(crate) fn contact(&self) -> Option<Contact> {
+    fn contact(&self) -> Option<Contact> {
         let (reachable, since) = (*self.up.borrow())?;
         let last_round_trip = self.state().last_round_trip();
         Some(Contact { reachable, unchanged_for: now().duration_since(since), last_round_trip })
     }
 
-    /// Fails all calls: nothing drives the link any more.
-    pub(crate) fn close(&self) {
-        self.change_and_deliver(LinkState::close);
+    fn listen(&self, channel: Arc<str>, subscriber: Subscriber) -> BoxFuture<'static, ()> {
+        listen::listen(self.settings.clone(), channel, subscriber).boxed()
+    }
+}
+
+/// Fails all calls when the I/O task ends, also when the runtime drops that.
+struct CloseOnDrop(Arc<RedisMaster>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.change_and_deliver(LinkState::close);
+    }
+}
+
+impl RedisMaster {
+    /// A master whose connection is opened when it is first needed. `executor` runs its I/O task
+    /// until `closing` is cancelled.
+    pub(crate) fn new(settings: LinkSettings, executor: &Executor, closing: CancellationToken) -> Arc<Self> {
+        let state =
+            LinkState::new(settings.address.name().clone(), settings.patience, settings.random.clone());
+        let master = Arc::new(Self {
+            settings: Arc::new(settings),
+            state: Mutex::new(state),
+            up: watch::Sender::new(None),
+            io_task: AtomicWaker::new(),
+            alarm_is_sooner: Notify::new(),
+        });
+        let closes = CloseOnDrop(master.clone());
+        executor.spawn(async move {
+            closing.run_until_cancelled(closes.0.drive()).await;
+        });
+        master
     }
 
     fn state(&self) -> MutexGuard<'_, LinkState> {
@@ -123,10 +162,10 @@ impl LinkDriver {
     }
 
     /// Keeps the link connected, for as long as this is polled.
-    pub(crate) async fn drive(&self, settings: &LinkSettings) {
+    async fn drive(&self) {
         // In this order: a reply that is there counts, even if this process stood still past its
         // time-out.
-        tokio::join!(biased; self.keep_connected(settings), self.watch_the_clock());
+        tokio::join!(biased; self.keep_connected(), self.watch_the_clock());
     }
 
     async fn watch_the_clock(&self) {
@@ -148,7 +187,8 @@ impl LinkDriver {
         }
     }
 
-    async fn keep_connected(&self, settings: &LinkSettings) {
+    async fn keep_connected(&self) {
+        let settings = &*self.settings;
         let mut predecessor: Option<Identity> = None;
         let is = |what: fn(&Handshake) -> bool| settings.handshake.get().is_some_and(what);
         loop {
@@ -171,17 +211,25 @@ impl LinkDriver {
             if !self.state().is_opening() {
                 continue;
             }
-            let waits_for = |why| self.change_and_deliver(|state| state.waits_for(why));
+            let waits_for = |why| self.state().waits_for(why);
             let opened = tokio::select! {
                 biased;
                 opened = session::open(settings, predecessor.as_ref(), &waits_for) => opened,
-                () = self.until(|state| (!state.is_opening()).then_some(())) => Err(too_long()),
+                () = self.until(|state| (!state.is_opening()).then_some(())) => {
+                    // The link gave the attempt up, and has its own words for that.
+                    Err("it took too long to connect".to_owned().into())
+                }
             };
             match opened {
-                Ok(Session { stream, identity, header }) => {
+                Ok(Session { stream, identity, header, record_changed }) => {
                     predecessor = identity.or(predecessor);
-                    self.change_and_deliver(|state| state.opened(header.is_some(), now()));
-                    self.serve(Transport::new(stream, header.unwrap_or_default()), settings).await;
+                    self.change_and_deliver(|state| {
+                        state.opened(header.is_some(), now());
+                        if record_changed {
+                            state.record_changed();
+                        }
+                    });
+                    self.serve(Transport::new(stream, header.unwrap_or_default())).await;
                 }
                 Err(why) => {
                     if let Some(handshake) = settings.handshake.get() {
@@ -202,7 +250,7 @@ impl LinkDriver {
     }
 
     /// Moves messages until the connection is lost, or not wanted any more.
-    async fn serve(&self, mut transport: Transport, LinkSettings { handshake, patience, .. }: &LinkSettings) {
+    async fn serve(&self, mut transport: Transport) {
         let mut frames = Vec::new();
         let mut greeting = None;
         poll_fn(|context| {
@@ -214,10 +262,11 @@ impl LinkDriver {
             let moved = read.and_then(|()| {
                 loop {
                     self.greet(&mut greeting, &mut transport, context);
-                    if !self.send(&mut transport, handshake.get(), context)? {
+                    if !self.send(&mut transport, context)? {
                         return Ok(());
                     }
-                    greeting = handshake.get().map(|its| Greeting::new(its, *patience));
+                    let handshake = self.settings.handshake.get();
+                    greeting = handshake.map(|handshake| self.shake_hands_again(handshake).boxed());
                 }
             });
             if let Err(why) = moved {
@@ -229,16 +278,14 @@ impl LinkDriver {
     }
 
     /// Goes on with the handshake that is made again, if one is.
-    fn greet(&self, greeting: &mut Option<Greeting>, transport: &mut Transport, context: &mut Context<'_>) {
-        let Some(Greeting { header, questions, waiting }) = greeting else { return };
-        let made = header.poll_unpin(context);
-        if let Some(why) = &*waiting.lock() {
-            self.state().waits_for(why.clone());
-        }
-        while let Ok(question) = questions.try_recv() {
-            self.state().ask(question);
-        }
-        match made {
+    fn greet(
+        &self,
+        greeting: &mut Option<BoxFuture<'_, Result<SessionHeader, Failure>>>,
+        transport: &mut Transport,
+        context: &mut Context<'_>,
+    ) {
+        let Some(made) = greeting else { return };
+        match made.poll_unpin(context) {
             Poll::Pending => return,
             Poll::Ready(Ok(header)) => {
                 transport.set_header(header);
@@ -249,14 +296,20 @@ impl LinkDriver {
         *greeting = None;
     }
 
+    /// Makes the handshake once more, on the open connection. That takes no longer than a new
+    /// connection may.
+    async fn shake_hands_again(&self, handshake: &Handshake) -> Result<SessionHeader, Failure> {
+        let asks = Asks::Open(&self.state);
+        let waits_for = |why| self.state().waits_for(why);
+        let made = shake_hands(&asks, handshake, self.settings.patience, &waits_for);
+        let too_long = |_| Err(self.state().not_opened_yet(&format!("no handshake within {OPEN_LIMIT:?}")));
+        timeout(OPEN_LIMIT, made).await.unwrap_or_else(too_long)
+    }
+
     /// Sends the next messages, as many as the socket takes, or until the handshake is to be made
     /// again: returns whether it is.
-    fn send(
-        &self,
-        transport: &mut Transport,
-        handshake: Option<&Handshake>,
-        context: &mut Context<'_>,
-    ) -> Result<bool, String> {
+    fn send(&self, transport: &mut Transport, context: &mut Context<'_>) -> Result<bool, String> {
+        let handshake = self.settings.handshake.get();
         loop {
             let is_due = self.change_and_deliver(|state| {
                 if handshake.is_some_and(Handshake::is_outdated) {
@@ -275,28 +328,6 @@ impl LinkDriver {
             }
         }
     }
-}
-
-/// A handshake that is made again, and its next commands.
-struct Greeting {
-    header: BoxFuture<'static, Result<SessionHeader, Failure>>,
-    questions: mpsc::UnboundedReceiver<Question>,
-    waiting: Waiting,
-}
-
-impl Greeting {
-    fn new(handshake: &Handshake, patience: Duration) -> Self {
-        let (asks, questions) = mpsc::unbounded_channel();
-        let waiting = Waiting::default();
-        let asks = Asks::Open(asks);
-        let header = shake_hands_again(asks, handshake.clone(), patience, waiting.clone()).boxed();
-        Self { header, questions, waiting }
-    }
-}
-
-/// The link gave the attempt up, and has its own words for that.
-fn too_long() -> Failure {
-    Failure::Unreachable("it took too long to connect".into())
 }
 
 /// Whether the master answers; `None` where there was no call yet, or while a connection is being

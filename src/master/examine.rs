@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, PushInfo, from_redis_value};
+use redis::from_redis_value;
 use tokio::time::timeout;
 
 use super::address::Address;
@@ -100,9 +100,7 @@ pub(crate) async fn examine(
     dialler: &Dialler,
     visit: &Visit,
 ) -> Result<Box<Server>, Unasked> {
-    let nobody = |_: PushInfo| Ok::<(), std::convert::Infallible>(());
-    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(nobody);
-    let opening = login::log_in(address, dialler, &config);
+    let opening = login::log_in(address, dialler, |_| {});
     let patience = visit.patience * ROUND_TRIPS_TO_OPEN;
     let LoggedIn { connection, moves_bytes, .. } = match timeout(patience, opening).await {
         Ok(opened) => opened.map_err(not_opened)?,

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{AsyncConnectionConfig, PushInfo, PushKind, Value};
+use redis::{PushInfo, PushKind, Value};
+use tokio::time::timeout;
 
 use super::asks::Asks;
 use super::contract::{Subscriber, SubscriptionEvent};
@@ -14,12 +15,10 @@ use super::session::LinkSettings;
 use crate::backoff::Backoff;
 use crate::vote::Refusal;
 
-/// How a connection ended.
-enum Ended {
+/// Why a connection does not listen.
+enum NotListening {
     /// It could not be opened, or not subscribe.
     NotOpened(String),
-    /// It broke after it had subscribed: the next one is opened soon.
-    Broke,
     /// The user may not subscribe, or not publish, or the server does not know the command.
     Refused(String),
 }
@@ -33,7 +32,7 @@ pub(super) async fn listen(settings: Arc<LinkSettings>, channel: Arc<str>, subsc
     let mut backoff = Backoff::new(RECONNECT.0, RECONNECT.1);
     loop {
         match listen_once(&settings, &channel, &subscriber).await {
-            Ended::Refused(why) => {
+            Err(NotListening::Refused(why)) => {
                 if settings.roster.is_first_refusal() {
                     tracing::warn!(master, why, "releases cannot wake waiting acquires, which poll");
                 }
@@ -41,8 +40,8 @@ pub(super) async fn listen(settings: Arc<LinkSettings>, channel: Arc<str>, subsc
                 tokio::time::sleep(REFUSED).await;
                 continue;
             }
-            Ended::NotOpened(why) => tracing::debug!(master, why, "cannot listen"),
-            Ended::Broke => {
+            Err(NotListening::NotOpened(why)) => tracing::debug!(master, why, "cannot listen"),
+            Ok(()) => {
                 tracing::debug!(master, "does not listen any more");
                 backoff.reset();
             }
@@ -52,53 +51,47 @@ pub(super) async fn listen(settings: Arc<LinkSettings>, channel: Arc<str>, subsc
     }
 }
 
-/// Listens on one connection, to its end.
-async fn listen_once(settings: &LinkSettings, channel: &Arc<str>, subscriber: &Subscriber) -> Ended {
-    let config =
-        AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(sender(subscriber.clone()));
-    let opening = login::log_in(&settings.address, &settings.dialler, &config);
+/// Listens on one connection, until it breaks: the next one is opened soon then.
+async fn listen_once(
+    settings: &LinkSettings,
+    channel: &Arc<str>,
+    subscriber: &Subscriber,
+) -> Result<(), NotListening> {
+    let heard = subscriber.clone();
+    let on_push = move |push: PushInfo| {
+        if let (PushKind::Message, Some(Value::BulkString(text))) = (push.kind, push.data.last()) {
+            heard(SubscriptionEvent::Message(String::from_utf8_lossy(text).into()));
+        }
+    };
+    let opening = login::log_in(&settings.address, &settings.dialler, on_push);
+    let too_long = |what: &str| NotListening::NotOpened(format!("no {what} within {OPEN_LIMIT:?}"));
+    let opened = timeout(OPEN_LIMIT, opening).await.map_err(|_| too_long("connection"))?;
     let LoggedIn { mut connection, mut moves_bytes, .. } =
-        match tokio::time::timeout(OPEN_LIMIT, opening).await {
-            Ok(Ok(opened)) => opened,
-            Ok(Err(why)) => return Ended::NotOpened(why.text().to_owned()),
-            Err(_) => return Ended::NotOpened(format!("no connection within {OPEN_LIMIT:?}")),
-        };
+        opened.map_err(|why| NotListening::NotOpened(why.text().to_owned()))?;
     let asks = Asks::Lent(connection.clone());
     let subscribing = async {
         // The releases of a user that may not publish wake nobody. No ticket has this number.
-        let published = asks.ask(&["PUBLISH", channel, "0"]).await.map_err(Ended::NotOpened)?;
-        published.map_err(Ended::by_reply)?;
+        let published = asks.ask(&["PUBLISH", channel, "0"]).await.map_err(NotListening::NotOpened)?;
+        published.map_err(NotListening::by_reply)?;
         let subscribed = connection.subscribe(&**channel).await;
-        subscribed.map_err(|error| Ended::by_reply(describe(&error)))
+        subscribed.map_err(|error| NotListening::by_reply(describe(&error)))
     };
-    let subscribed = tokio::select! {
-        subscribed = tokio::time::timeout(OPEN_LIMIT, subscribing) => subscribed,
-        () = &mut moves_bytes => return Ended::NotOpened("the connection broke during its set-up".to_owned()),
-    };
-    match subscribed {
-        Ok(Ok(())) => subscriber(SubscriptionEvent::Subscribed),
-        Ok(Err(ended)) => return ended,
-        Err(_) => return Ended::NotOpened(format!("no subscription within {OPEN_LIMIT:?}")),
+    let broke = "the connection broke during its set-up";
+    tokio::select! {
+        subscribed = timeout(OPEN_LIMIT, subscribing) => subscribed.map_err(|_| too_long("subscription"))??,
+        () = &mut moves_bytes => return Err(NotListening::NotOpened(broke.to_owned())),
     }
+    subscriber(SubscriptionEvent::Subscribed);
     moves_bytes.await;
-    Ended::Broke
+    Ok(())
 }
 
-impl Ended {
+impl NotListening {
     /// The server did not carry out a command, or the connection broke, as this says.
     fn by_reply(reply: String) -> Self {
         match Refusal::of_reply(&reply) {
             Refusal::NoPermission | Refusal::Password | Refusal::Unsupported => Self::Refused(reply),
             _ => Self::NotOpened(reply),
         }
-    }
-}
-
-fn sender(subscriber: Subscriber) -> impl Fn(PushInfo) -> Result<(), std::convert::Infallible> {
-    move |push| {
-        if let (PushKind::Message, Some(Value::BulkString(text))) = (push.kind, push.data.last()) {
-            subscriber(SubscriptionEvent::Message(String::from_utf8_lossy(text).into()));
-        }
-        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Opens a stream to a master and logs in. Nothing is asked yet.
 
+use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::task::{Context, Poll};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, ErrorKind, RedisConnectionInfo, RedisError};
+use redis::{AsyncConnectionConfig, ErrorKind, PushInfo, RedisConnectionInfo, RedisError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::address::Address;
@@ -26,21 +27,27 @@ pub(super) struct LoggedIn {
     pub(super) stream: Arc<Mutex<Box<dyn Stream>>>,
 }
 
-/// Connects and logs in. A password that can change is read first. Where the master refuses it, it
-/// is read again, and tried if it is another one by now.
+/// Connects and logs in. `on_push` is told what the server pushes. A password that can change is
+/// read first. Where the master refuses it, it is read again, and tried if it is another one by
+/// now.
 pub(super) async fn log_in(
     address: &Address,
     dialler: &Dialler,
-    config: &AsyncConnectionConfig,
+    on_push: impl Fn(PushInfo) + Send + Sync + 'static,
 ) -> Result<LoggedIn, Failure> {
+    let on_push = move |push| {
+        on_push(push);
+        Ok::<(), Infallible>(())
+    };
+    let config = AsyncConnectionConfig::new().set_response_timeout(None).set_push_sender(on_push);
     let login = address.login().await?;
-    match log_in_with(&login, address, dialler, config).await {
+    match log_in_with(&login, address, dialler, &config).await {
         Err(refused @ Failure::Refused { reason: Refusal::Password, .. }) => {
             let changed = address.login().await?;
             if changed.password() == login.password() {
                 return Err(refused);
             }
-            log_in_with(&changed, address, dialler, config).await
+            log_in_with(&changed, address, dialler, &config).await
         }
         done => done,
     }
@@ -52,9 +59,9 @@ async fn log_in_with(
     dialler: &Dialler,
     config: &AsyncConnectionConfig,
 ) -> Result<LoggedIn, Failure> {
-    let not_dialled = |error: io::Error| match dial::refusal(&error) {
-        reason if reason.is_permanent() => Failure::refused(reason, error.to_string()),
-        _ => error.to_string().into(),
+    let not_dialled = |error: io::Error| match error.to_string() {
+        why if dial::is_about_certificate(&error) => Failure::refused(Refusal::Certificate, why),
+        why => why.into(),
     };
     let stream = dialler.dial(address.endpoint()).await.map_err(not_dialled)?;
     let stream = Arc::new(Mutex::new(stream));
@@ -62,7 +69,11 @@ async fn log_in_with(
         Ok((connection, driver)) => Ok(LoggedIn { connection, moves_bytes: driver.boxed(), stream }),
         Err(error) => {
             let mut text = without_secrets(describe(&error), login);
-            let reason = refusal_of_login(&error, &text);
+            let reason = match error.kind() {
+                // Some servers do not say it by the first word.
+                ErrorKind::AuthenticationFailed => Refusal::Password,
+                _ => Refusal::of_reply(&text),
+            };
             if let (Refusal::Password, Some(source)) = (reason, address.password_source()) {
                 text = format!("{text} (it is from {source})");
             } else if reason == Refusal::Password && login.password() == Some("") {
@@ -116,14 +127,6 @@ pub(super) fn describe(error: &RedisError) -> String {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         (_, Some(detail)) => format!("{}: {detail}", error.category()),
         (_, None) => error.to_string(),
-    }
-}
-
-/// Why a server did not let this client log in. Some servers do not say it by the first word.
-fn refusal_of_login(error: &RedisError, text: &str) -> Refusal {
-    match error.kind() {
-        ErrorKind::AuthenticationFailed => Refusal::Password,
-        _ => Refusal::of_reply(text),
     }
 }
 

@@ -18,7 +18,6 @@ mod login;
 mod masters;
 mod password;
 mod pending;
-mod redis_master;
 mod resp;
 mod script;
 mod session;
@@ -31,6 +30,7 @@ pub use call::{Call, CallKind, ReplySink, WordIter, Words};
 pub use connect::connect;
 pub use contract::{Master, Subscriber, SubscriptionEvent};
 pub(crate) use dial::Dialler;
+pub(crate) use driver::RedisMaster;
 pub(crate) use examine::{Visit, examine};
 #[cfg(feature = "simulation")]
 pub use link::{LinkState, Message, Reach};
@@ -38,6 +38,5 @@ pub(crate) use masters::{MasterMaker, Masters};
 pub(crate) use password::PasswordCallback;
 #[cfg(feature = "simulation")]
 pub use pending::{Delivery, Pending};
-pub(crate) use redis_master::RedisMaster;
 pub use script::{Layer, Script, ScriptPart};
 pub(crate) use session::{LinkSettings, Roster};

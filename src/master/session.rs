@@ -1,12 +1,11 @@
 //! Opens a connection to a master: dials, logs in, loads the scripts and shakes hands.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use redis::{AsyncConnectionConfig, PushInfo, PushKind};
+use redis::{PushInfo, PushKind};
 
 use super::address::Address;
 use super::answer::{Failure, Value};
@@ -22,7 +21,6 @@ use crate::trust::{Handshake, SessionHeader};
 use crate::vote::Refusal;
 
 /// What a link is made of: all that opening its connections needs.
-#[derive(Debug)]
 pub(crate) struct LinkSettings {
     pub(crate) address: Address,
     pub(crate) dialler: Dialler,
@@ -41,6 +39,8 @@ pub(super) struct Session {
     pub(super) identity: Option<Identity>,
     /// What the handshake gave it; `None` without a handshake.
     pub(super) header: Option<SessionHeader>,
+    /// Whether the record, which the connection follows, changed since that.
+    pub(super) record_changed: bool,
 }
 
 /// How the server identifies a connection.
@@ -85,120 +85,81 @@ impl Roster {
     }
 }
 
-/// How often a connection is set up at once where the master's record changed meanwhile: of clients
-/// that hear of a change of the set together one writes it.
-const ATTEMPTS: usize = 4;
-
 /// Connects, logs in, makes sure that nothing that was sent on `predecessor` can run any more,
-/// loads the scripts, and shakes hands. Tells what it waits for where that is other masters.
+/// loads the scripts, and shakes hands. Tells what it waits for where that is other masters. The
+/// redis crate does that on a stream that it is lent.
 pub(super) async fn open(
     settings: &LinkSettings,
     predecessor: Option<&Identity>,
     waits_for: &WaitsFor<'_>,
 ) -> Result<Session, Failure> {
-    for _ in 0..ATTEMPTS {
-        if let Some(session) = set_up(settings, predecessor, waits_for).await? {
-            return Ok(session);
-        }
-    }
-    Err(Failure::refused(Refusal::Other, "its record changed while the connection was set up"))
-}
-
-/// Makes one attempt; `None` where the record changed meanwhile. The redis crate does the set-up on
-/// a stream that it is lent.
-async fn set_up(
-    settings: &LinkSettings,
-    predecessor: Option<&Identity>,
-    waits_for: &WaitsFor<'_>,
-) -> Result<Option<Session>, Failure> {
     let invalidated = Arc::new(AtomicBool::new(false));
-    let config = AsyncConnectionConfig::new()
-        .set_response_timeout(None)
-        .set_push_sender(note_invalidations(invalidated.clone()));
+    let noted = invalidated.clone();
+    let on_push = move |push: PushInfo| {
+        noted.fetch_or(push.kind == PushKind::Invalidate, Ordering::Relaxed);
+    };
     let LoggedIn { connection, mut moves_bytes, stream } =
-        login::log_in(&settings.address, &settings.dialler, &config).await?;
-    let asks = SetUp(Asks::Lent(connection));
+        login::log_in(&settings.address, &settings.dialler, on_push).await?;
+    let asks = Asks::Lent(connection);
     let (identity, header) = tokio::select! {
-        done = asks.run(settings, predecessor, waits_for) => done?,
+        done = prepare(&asks, settings, predecessor, waits_for) => done?,
         () = &mut moves_bytes => return Err("the connection broke during its set-up".to_owned().into()),
     };
     drop((asks, moves_bytes));
-    if invalidated.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
     let stream = Arc::into_inner(stream).ok_or_else(|| "the connection is still in use".to_owned())?;
-    Ok(Some(Session { stream: stream.into_inner(), identity, header }))
-}
-
-/// Notes whether a key changed that the connection follows.
-fn note_invalidations(noted: Arc<AtomicBool>) -> impl Fn(PushInfo) -> Result<(), Infallible> {
-    move |push| {
-        noted.fetch_or(push.kind == PushKind::Invalidate, Ordering::Relaxed);
-        Ok(())
-    }
+    let record_changed = invalidated.load(Ordering::Relaxed);
+    Ok(Session { stream: stream.into_inner(), identity, header, record_changed })
 }
 
 /// The set-up of a connection that is logged in.
-struct SetUp(Asks);
-
-impl SetUp {
-    async fn run(
-        &self,
-        LinkSettings { address, scripts, roster, handshake, patience, .. }: &LinkSettings,
-        predecessor: Option<&Identity>,
-        waits_for: &WaitsFor<'_>,
-    ) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
-        let identity = self.identify().await?;
-        if let Some(Identity { run_id, .. }) = &identity {
-            let claimed = roster.claim(address.name(), run_id);
-            claimed.map_err(|why| Failure::refused(Refusal::Other, why))?;
+async fn prepare(
+    asks: &Asks<'_>,
+    LinkSettings { address, scripts, roster, handshake, patience, .. }: &LinkSettings,
+    predecessor: Option<&Identity>,
+    waits_for: &WaitsFor<'_>,
+) -> Result<(Option<Identity>, Option<SessionHeader>), Failure> {
+    let identity = identify(asks).await?;
+    if let Some(Identity { run_id, .. }) = &identity {
+        let claimed = roster.claim(address.name(), run_id);
+        claimed.map_err(|why| Failure::refused(Refusal::Other, why))?;
+        if let Some(old) = predecessor.filter(|old| old.run_id == *run_id) {
+            kill_predecessor(asks, address.name(), old.connection).await?;
         }
-        self.kill_predecessor(address.name(), predecessor, identity.as_ref()).await?;
-        // Sent together: a server that is loading its data answers only a few times a second.
-        let load = async |script: &&Script| self.0.ask(&["SCRIPT", "LOAD", script.source()]).await;
-        try_join_all(scripts.iter().map(load)).await?;
-        let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
-        hello::follow_changes(&self.0).await?;
-        Ok((identity, Some(hello::shake_hands(&self.0, handshake, *patience, waits_for).await?)))
     }
+    // Sent together: a server that is loading its data answers only a few times a second.
+    let load = async |script: &&Script| asks.ask(&["SCRIPT", "LOAD", script.source()]).await;
+    try_join_all(scripts.iter().map(load)).await?;
+    let Some(handshake) = handshake.get() else { return Ok((identity, None)) };
+    hello::follow_changes(asks).await?;
+    Ok((identity, Some(hello::shake_hands(asks, handshake, *patience, waits_for).await?)))
+}
 
-    /// Asks for the server's run id and this connection's number; `None` if the user has no right
-    /// to. Refuses a server that is too old.
-    async fn identify(&self) -> Result<Option<Identity>, Failure> {
-        let id = self.0.ask(&["CLIENT", "ID"]);
-        let server = self.0.ask(&["INFO", "server"]);
-        let (id, Ok(Value::Text(info))) = futures::try_join!(id, server)? else { return Ok(None) };
-        let info = Info(info.to_string());
-        if let Some(version) = info.too_old() {
-            let why = format!("it is Redis {version}, which is too old");
-            return Err(Failure::refused(Refusal::Unsupported, why));
-        }
-        let Ok(Value::Int(connection)) = id else { return Ok(None) };
-        let run_id = info.get("run_id").map(str::to_owned);
-        Ok(run_id.map(|run_id| Identity { run_id, connection }))
+/// Asks for the server's run id and this connection's number; `None` if the user has no right to.
+/// Refuses a server that is too old.
+async fn identify(asks: &Asks<'_>) -> Result<Option<Identity>, Failure> {
+    let id = asks.ask(&["CLIENT", "ID"]);
+    let server = asks.ask(&["INFO", "server"]);
+    let (id, Ok(Value::Text(info))) = futures::try_join!(id, server)? else { return Ok(None) };
+    let info = Info(info.to_string());
+    if let Some(version) = info.too_old() {
+        let why = format!("it is Redis {version}, which is too old");
+        return Err(Failure::refused(Refusal::Unsupported, why));
     }
+    let Ok(Value::Int(connection)) = id else { return Ok(None) };
+    let run_id = info.get("run_id").map(str::to_owned);
+    Ok(run_id.map(|run_id| Identity { run_id, connection }))
+}
 
-    /// Kills the previous connection on the server, which may have calls of it that it did not read
-    /// yet: after this, those have run or never will. A server that restarted has no such
-    /// connection, and may have given its number to another client.
-    async fn kill_predecessor(
-        &self,
-        master: &str,
-        predecessor: Option<&Identity>,
-        identity: Option<&Identity>,
-    ) -> Result<(), String> {
-        let (Some(old), Some(new)) = (predecessor, identity) else { return Ok(()) };
-        if old.run_id != new.run_id {
-            return Ok(());
-        }
-        let kill = self.0.ask(&["CLIENT", "KILL", "ID", &old.connection.to_string()]).await?;
-        if let Err(error) = kill {
-            tracing::warn!(
-                master,
-                error,
-                "cannot close the previous connection on the master: calls that were lost on it may still run"
-            );
-        }
-        Ok(())
+/// Kills the previous connection on the server, which may have calls of it that it did not read
+/// yet: after this, those have run or never will. A server that restarted has no such connection,
+/// and may have given its number to another client.
+async fn kill_predecessor(asks: &Asks<'_>, master: &str, connection: i64) -> Result<(), String> {
+    if let Err(error) = asks.ask(&["CLIENT", "KILL", "ID", &connection.to_string()]).await? {
+        tracing::warn!(
+            master,
+            error,
+            "cannot close the previous connection on the master: calls that were lost on it may still run"
+        );
     }
+    Ok(())
 }
