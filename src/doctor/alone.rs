@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::facts::{Denied, Facts, Info, Server, Unasked, Visitor};
 use super::report::{Finding, Severity};
+use crate::master::Failure;
 use crate::vote::Refusal;
 
 /// Commands without which locks work, at a cost.
@@ -42,18 +43,17 @@ pub(super) fn look(facts: &Facts, visitor: &Visitor) -> Vec<Finding> {
 fn unasked(why: &Unasked) -> Finding {
     const ABOUT: &str = "reach";
     match why {
-        Unasked::Unreached(why) => {
-            let fix = "start it, correct its URL, or let this host connect to it";
-            Finding::fail(ABOUT, format!("it cannot be reached: {why}"), fix)
-        }
-        Unasked::Refused(why) => Finding::fail(
-            "login",
-            format!("it answers, and refuses this client: {why}"),
-            "change what it names",
-        ),
-        Unasked::NotLetIn(why) => {
+        Unasked::Failed(Failure::Refused { reason: Refusal::Password | Refusal::NoPermission, detail }) => {
             let fix = "put a user and a password that it knows into its URL, or where that is read from";
-            Finding::fail("login", format!("it refuses this user: {why}"), fix)
+            Finding::fail("login", format!("it refuses this user: {detail}"), fix)
+        }
+        Unasked::Failed(Failure::Refused { detail, .. }) => {
+            let what = format!("it answers, and refuses this client: {detail}");
+            Finding::fail("login", what, "change what it names")
+        }
+        Unasked::Failed(why) => {
+            let fix = "start it, correct its URL, or let this host connect to it";
+            Finding::fail(ABOUT, format!("it cannot be reached: {}", why.text()), fix)
         }
         Unasked::Silent(time) => {
             let fix = "see what keeps it; if it is only far away, allow more time (--timeout)";

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Moment;
+use crate::master::Failure;
 use crate::trust::{MasterRecord, Members, Terms};
 
 /// Who asks, and what it would ask of masters as a client.
@@ -32,12 +33,8 @@ pub(crate) struct Facts {
 /// Why a master could not be asked.
 #[derive(Clone, Debug)]
 pub(crate) enum Unasked {
-    /// It could not be connected to.
-    Unreached(String),
-    /// It answered, and cannot be used.
-    Refused(String),
-    /// It did not let this user in.
-    NotLetIn(String),
+    /// It could not be connected to, or cannot be used.
+    Failed(Failure),
     /// It did not answer within this time.
     Silent(Duration),
     /// It is not reached by a URL.

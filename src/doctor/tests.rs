@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock::Moment;
-use crate::master::Value;
+use crate::master::{Failure, Value};
 use crate::protocol::PROTOCOL;
 use crate::trust::{MasterRecord, Terms};
+use crate::vote::Refusal;
 
 const NOW: u64 = 1_790_000_000_000_000;
 
@@ -517,12 +518,20 @@ fn masters_that_cannot_be_asked_are_told_with_what_to_do() {
     let cases = [
         (Unasked::Silent(Duration::from_secs(1)), "reach", ["did not answer within 1s", "--timeout"]),
         (
-            Unasked::NotLetIn("WRONGPASS invalid".into()),
+            Unasked::Failed(Failure::refused(Refusal::Password, "WRONGPASS invalid")),
             "login",
             ["WRONGPASS invalid", "a password that it knows"],
         ),
-        (Unasked::Refused("ERR max number".into()), "login", ["it answers", "ERR max number"]),
-        (Unasked::Unreached("connection refused".into()), "reach", ["connection refused", "start it"]),
+        (
+            Unasked::Failed(Failure::refused(Refusal::Other, "ERR max number")),
+            "login",
+            ["it answers", "ERR max number"],
+        ),
+        (
+            Unasked::Failed("connection refused".to_owned().into()),
+            "reach",
+            ["connection refused", "start it"],
+        ),
     ];
     for (why, about, says) in cases {
         let report = judged_all(&visitor(), [Err(why), Ok(server(1)), Ok(server(2))]);

@@ -39,7 +39,7 @@ impl Asks<'_> {
     }
 }
 
-pub(super) fn command(words: &[&str]) -> Cmd {
+fn command(words: &[&str]) -> Cmd {
     let mut command = Cmd::with_capacity(words.len(), 64);
     words.iter().for_each(|word| {
         command.arg(word);
@@ -48,7 +48,7 @@ pub(super) fn command(words: &[&str]) -> Cmd {
 }
 
 /// The error reply as the server sent it.
-pub(super) fn reply_text(error: &ServerError) -> String {
+fn reply_text(error: &ServerError) -> String {
     match error.details() {
         Some(details) => format!("{} {details}", error.code()),
         None => error.code().to_owned(),

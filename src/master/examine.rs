@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::future::try_join_all;
 use redis::aio::MultiplexedConnection;
-use redis::from_redis_value;
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::answer::{Failure, Value};
-use super::asks::{command, reply_text};
+use super::answer::Value;
+use super::asks::{Asks, Replied};
 use super::call::Words;
 use super::dial::Dialler;
 use super::login::{self, LoggedIn, describe};
@@ -19,7 +18,6 @@ use super::script::Script;
 use crate::clock::Clock;
 use crate::doctor::{ClockLook, Denied, FoundRecord, Info, Server, Unasked};
 use crate::trust::{HELLO, MasterRecord, SessionHeader};
-use crate::vote::Refusal;
 
 /// How often to measure the round trip and ask for the time: enough for a median that one slow
 /// answer does not change.
@@ -90,9 +88,6 @@ pub(crate) struct Visit {
     pub(crate) patience: Duration,
 }
 
-/// A server's reply, or its error reply.
-type Answered = Result<redis::Value, String>;
-
 /// Asks a server about itself. It takes four times the patience to connect, and then the patience
 /// for each of some ten questions, at most.
 pub(crate) async fn examine(
@@ -103,10 +98,10 @@ pub(crate) async fn examine(
     let opening = login::log_in(address, dialler, |_| {});
     let patience = visit.patience * ROUND_TRIPS_TO_OPEN;
     let LoggedIn { connection, moves_bytes, .. } = match timeout(patience, opening).await {
-        Ok(opened) => opened.map_err(not_opened)?,
+        Ok(opened) => opened.map_err(Unasked::Failed)?,
         Err(_) => return Err(Unasked::Silent(patience)),
     };
-    let mut asker = Asker { connection, visit };
+    let mut asker = Asker { asks: Asks::Lent(connection.clone()), connection, visit };
     tokio::select! {
         seen = asker.look() => seen.map(Box::new),
         () = moves_bytes => Err(broke()),
@@ -115,6 +110,7 @@ pub(crate) async fn examine(
 
 /// Asks the questions, each with a time-out.
 struct Asker<'a> {
+    asks: Asks<'a>,
     connection: MultiplexedConnection,
     visit: &'a Visit,
 }
@@ -126,7 +122,7 @@ impl Asker<'_> {
         let (info, record, decree) =
             futures::try_join!(self.ask(&["INFO"]), self.ask(&words), self.ask(&promises))?;
         let mut server = Server {
-            info: Info(info.ok().and_then(|info| from_redis_value(info).ok()).unwrap_or_default()),
+            info: Info(info.ok().and_then(|info| Some(info.text()?.to_string())).unwrap_or_default()),
             record: record.map_or_else(FoundRecord::Unread, found_record),
             decree: decree.ok().and_then(incarnation_of),
             ..Server::default()
@@ -143,13 +139,9 @@ impl Asker<'_> {
     }
 
     /// Sends one command. An error is that there was no reply in time; an error reply is a reply.
-    async fn ask(&self, words: &[&str]) -> Result<Answered, Unasked> {
-        let mut connection = self.connection.clone();
-        let command = command(words);
-        match timeout(self.visit.patience, connection.send_packed_command(&command)).await {
-            Ok(Ok(redis::Value::ServerError(error))) => Ok(Err(reply_text(&error))),
-            Ok(Ok(value)) => Ok(Ok(value)),
-            Ok(Err(_)) => Err(broke()),
+    async fn ask(&self, words: &[&str]) -> Result<Replied, Unasked> {
+        match timeout(self.visit.patience, self.asks.ask(words)).await {
+            Ok(reply) => reply.map_err(|_| broke()),
             Err(_) => Err(self.silent()),
         }
     }
@@ -158,8 +150,11 @@ impl Asker<'_> {
         let asked = self.visit.clock.now();
         let said = self.ask(&["TIME"]).await?;
         let answered = self.visit.clock.now();
-        let parts = said.ok().and_then(|time| from_redis_value::<(u64, u64)>(time).ok());
-        Ok(parts.map(|(seconds, micros)| ClockLook { asked, answered, time: seconds * 1_000_000 + micros }))
+        let time = said.ok().and_then(|time| match time.list()? {
+            [seconds, micros] => u64::try_from(seconds.int()? * 1_000_000 + micros.int()?).ok(),
+            _ => None,
+        });
+        Ok(time.map(|time| ClockLook { asked, answered, time }))
     }
 
     /// Asks what a client asks first: the question of its handshake, and a call of a script. No
@@ -190,26 +185,17 @@ impl Asker<'_> {
         });
         for ((name, _), said) in PROBES.iter().zip(try_join_all(tries).await?) {
             let Err(error) = said else { continue };
-            if error.starts_with("NOPERM") {
-                note(&mut server.denied, name, &error);
-            } else if is_unknown(&error) {
-                server.denied.unknown.push(name);
-            } else if *name == HSET.0 && !error.starts_with("ERR") {
+            note(&mut server.denied, name, &error);
+            if *name == HSET.0 && !error.starts_with("NOPERM") && !error.starts_with("ERR") {
                 server.refuses_writes = Some(error);
             }
         }
-        match timeout(self.visit.patience, self.connection.subscribe(&self.visit.channel)).await {
-            Ok(Err(error)) if error.code() == Some("NOPERM") => {
-                note(&mut server.denied, "subscribe", &describe(&error));
-                Ok(())
-            }
-            Ok(Err(error)) if is_unknown(&describe(&error)) => {
-                server.denied.unknown.push("subscribe");
-                Ok(())
-            }
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.silent()),
+        let subscribing = self.connection.subscribe(&self.visit.channel);
+        let subscribed = timeout(self.visit.patience, subscribing).await.map_err(|_| self.silent())?;
+        if let Err(error) = subscribed {
+            note(&mut server.denied, "subscribe", &describe(&error));
         }
+        Ok(())
     }
 
     fn silent(&self) -> Unasked {
@@ -217,41 +203,29 @@ impl Asker<'_> {
     }
 }
 
-fn not_opened(why: Failure) -> Unasked {
-    let text = why.text().to_owned();
-    match why {
-        Failure::Refused { reason: Refusal::Password | Refusal::NoPermission, .. } => Unasked::NotLetIn(text),
-        Failure::Refused { .. } => Unasked::Refused(text),
-        _ => Unasked::Unreached(text),
-    }
-}
-
-/// Whether the server does not know the command. It looks at that before the user's rights.
-fn is_unknown(error: &str) -> bool {
-    error.starts_with("ERR unknown command") || error.starts_with("ERR unknown subcommand")
-}
-
 fn broke() -> Unasked {
-    Unasked::Unreached("the connection broke".to_owned())
+    Unasked::Failed("the connection broke".to_owned().into())
 }
 
-/// Notes which right is missing. The error has it in its text only, which may name the user, too.
+/// Notes which right is missing, or that the server does not know the command, if a refusal is for
+/// that. It has the right in its text only, which may name the user, too.
 fn note(denied: &mut Denied, name: &'static str, refusal: &str) {
-    if refusal.contains(" permissions to run ") {
+    let is_denied = refusal.starts_with("NOPERM");
+    if refusal.starts_with("ERR unknown command") || refusal.starts_with("ERR unknown subcommand") {
+        denied.unknown.push(name); // a server looks at that before the user's rights
+    } else if is_denied && refusal.contains(" permissions to run ") {
         denied.commands.push(name);
-    } else if refusal.contains(" channel") {
+    } else if is_denied && refusal.contains(" channel") {
         denied.channels = true;
-    } else {
+    } else if is_denied {
         denied.keys = true;
     }
 }
 
 /// What the reply to HGETALL of the record's key says.
-fn found_record(reply: redis::Value) -> FoundRecord {
-    let Ok(pairs) = from_redis_value::<Vec<(String, String)>>(reply) else { return FoundRecord::Strange };
-    let words = pairs.into_iter().flat_map(|(field, value)| [field, value]);
-    let words: Vec<Value> = words.map(|word| Value::Text(word.into())).collect();
-    match MasterRecord::read(&words) {
+fn found_record(reply: Value) -> FoundRecord {
+    let words = reply.list().unwrap_or_default();
+    match MasterRecord::read(words) {
         _ if words.is_empty() => FoundRecord::Absent,
         Some(record) => FoundRecord::Read(Box::new(record)),
         None => FoundRecord::Strange,
@@ -259,8 +233,8 @@ fn found_record(reply: redis::Value) -> FoundRecord {
 }
 
 /// What the reply to HGET of a decree says.
-fn incarnation_of(reply: redis::Value) -> Option<Arc<str>> {
-    Some(from_redis_value::<Option<String>>(reply).ok()?.unwrap_or_default().into())
+fn incarnation_of(reply: Value) -> Option<Arc<str>> {
+    if reply == Value::Nil { Some("".into()) } else { reply.text().cloned() }
 }
 
 #[cfg(test)]
