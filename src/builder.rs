@@ -316,8 +316,8 @@ impl Builder {
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
-        let executor = host.executor().clone();
-        let stop = host.stop().clone();
+        let executor = host.executor.clone();
+        let stop = host.stop.clone();
         let random = self.random.clone();
         let patience = self.settings.timeout();
         let of_address = move |address| -> Arc<dyn Master> {
@@ -343,9 +343,8 @@ impl Builder {
         #[cfg(feature = "simulation")]
         let maker = self.joining.or(maker);
         let masters = Masters::new(given, maker);
-        let executor = host.executor().clone();
-        let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);
-        Ok(Redlock::new(Inner::new(engine, host)))
+        let engine = Engine::new(masters, self.clock, self.random, self.settings, host.executor.clone());
+        Ok(Redlock { inner: Arc::new(Inner { engine, host }) })
     }
 
     /// Examines the masters: whether each can be reached, is a master, remembers what it granted,
@@ -380,7 +379,7 @@ impl Builder {
     /// ```
     pub async fn examine(mut self) -> Result<Report, Error> {
         let (origins, dialler, host) = self.start()?;
-        let _until_then = host.stop().clone().drop_guard();
+        let _until_then = host.stop.clone().drop_guard();
         let Self { settings, clock, random, .. } = self;
         let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
         let visitor = Visitor {
@@ -404,7 +403,7 @@ impl Builder {
             patience: visitor.timeout,
         };
         let (reply, facts) = oneshot::channel();
-        host.executor().spawn(async move {
+        host.executor.spawn(async move {
             let facts = join_all(origins.iter().map(|origin| origin.examine(&dialler, &visit))).await;
             let like = origins.iter().find_map(Checked::address);
             let joined = doctor::joined(&facts).into_iter();

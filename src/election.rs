@@ -223,7 +223,7 @@ impl Election {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn leader(&self) -> Result<Observed, Error> {
-        observer::look(self.client().engine(), &self.lock.name).await
+        observer::look(&self.client().engine, &self.lock.name).await
     }
 
     /// [`leader`](Election::leader) [without async](crate::blocking).

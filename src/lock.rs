@@ -73,7 +73,7 @@ impl From<Lock> for Lock<Unfenced> {
 
 impl<F> Lock<F> {
     pub(crate) fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
-        let settings = client.engine().settings();
+        let settings = client.engine.settings();
         let options = Options {
             ttl: settings.ttl,
             delay: Duration::ZERO,
@@ -267,7 +267,7 @@ impl<F> Lock<F> {
     pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
         // The caller gives the wait and the owner: an election's differ from these options.
         let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
+        let renewal = renewal.for_ttl(ttl, self.client.engine.usual_renewal())?;
         let request = Request {
             name: self.name.clone(),
             kind: self.kind,
@@ -281,7 +281,7 @@ impl<F> Lock<F> {
             polling,
             cancelled,
         };
-        let grant = self.client.engine().acquire(request).await?;
+        let grant = self.client.engine.acquire(request).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
 
@@ -316,9 +316,9 @@ impl<F> Lock<F> {
                 .into());
         }
         let Options { ttl, label, renewal, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
+        let renewal = renewal.for_ttl(ttl, self.client.engine.usual_renewal())?;
         let adoption = Adoption { handover: handover.clone(), kind: self.kind, ttl, label, renewal };
-        let grant = self.client.engine().adopt(adoption).await?;
+        let grant = self.client.engine.adopt(adoption).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
 
@@ -355,7 +355,7 @@ impl<F> Lock<F> {
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
         let owner = self.named_owner()?.ok_or_else(Invalid::no_owner)?;
-        self.client.engine().release_by_owner(self.kind, self.name.clone(), owner).await
+        self.client.engine.release_by_owner(self.kind, self.name.clone(), owner).await
     }
 
     /// [`release`](Lock::release) [without async](crate::blocking).
@@ -390,7 +390,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn force_release(&self, owner: &Owner) -> Result<(), Error> {
-        self.client.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
+        self.client.engine.break_lock(self.name.clone(), *owner, self.kind, self.permits).await
     }
 
     /// [`force_release`](Lock::force_release) [without async](crate::blocking).
@@ -422,7 +422,7 @@ impl<F> Lock<F> {
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
         check_permits(self.permits)?;
-        let seen = self.client.engine().inspect(self.name.clone(), self.kind).await?;
+        let seen = self.client.engine.inspect(self.name.clone(), self.kind).await?;
         Ok(Inspection::new(self.name.clone(), seen))
     }
 
@@ -447,7 +447,7 @@ impl<F> Lock<F> {
     ///
     /// See [`Redlock::mutex`](crate::Redlock::mutex).
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let engine = self.client.engine();
+        let engine = &self.client.engine;
         let name = self.name.clone();
         let owner = engine.owner_on_masters(self.kind, &name, *owner);
         engine.is_held_by(name, self.kind, self.permits, owner).await
@@ -463,7 +463,7 @@ impl<F> Lock<F> {
         match (self.permits, self.options.owner) {
             (Some(_), Some(owner)) => Err(Invalid::owned_permit(&self.name, owner)),
             (Some(_), None) => Ok(None),
-            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine().client()))),
+            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine.client()))),
         }
     }
 }

@@ -92,9 +92,9 @@ pub struct Observer {
 impl Observer {
     pub(super) fn begin(client: &Arc<Inner>, name: &Arc<str>, interval: Duration) -> Self {
         let (tell, seen) = watch::channel(None);
-        let engine = client.engine().clone();
+        let engine = client.engine.clone();
         let name = name.clone();
-        client.engine().spawn_until_closed(async move {
+        client.engine.spawn_until_closed(async move {
             tokio::select! {
                 biased;
                 () = tell.closed() => {}
