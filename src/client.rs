@@ -30,7 +30,7 @@ use crate::lock::Lock;
 use crate::master::Address;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
-use crate::set::{Init, SetChange, What};
+use crate::set::{Init, SetChange};
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, which makes locks. Clones share everything.
@@ -502,16 +502,15 @@ impl Redlock {
     /// # Ok(()) }
     /// ```
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
-        let SetChange { what, tell } = change;
-        let engine = &self.inner.engine;
-        let add = |url: &str| Ok::<_, Error>(ChangeStep::Add { name: named(url)?, url: url.into() });
-        let remove = |url: &str| Ok::<_, Error>(ChangeStep::Remove { name: named(url)? });
-        let steps = match what {
-            What::Add(url) => vec![add(&url)?],
-            What::Remove(url) => vec![remove(&url)?],
-            What::Replace { old, new } => vec![add(&new)?, remove(&old)?],
-        };
-        engine.change_members(steps, tell).await
+        let SetChange { add, remove, tell } = change;
+        let mut steps = Vec::new();
+        if let Some(url) = add {
+            steps.push(ChangeStep::Add { name: named(&url)?, url });
+        }
+        if let Some(url) = remove {
+            steps.push(ChangeStep::Remove { name: named(&url)? });
+        }
+        self.inner.engine.change_members(steps, tell).await
     }
 
     /// [`change_members`](Redlock::change_members) [without async](crate::blocking).
