@@ -367,9 +367,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
-        let name: Arc<str> = name.as_ref().into();
-        let seen = self.inner.engine.inspect(name.clone(), Kind::Lock).await?;
-        Ok(Inspection::new(name, seen))
+        self.lock(name).inspect().await
     }
 
     /// [`inspect`](Redlock::inspect) [without async](crate::blocking).
