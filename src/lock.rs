@@ -310,7 +310,7 @@ impl<F> Lock<F> {
                 .invalid(&format!("it is for lock {}, not {}", shown(handover.name()), shown(&self.name)))
                 .into());
         }
-        if handover.kind() != self.kind || handover.permit().map(|permit| permit.of) != self.permits {
+        if handover.kind != self.kind || handover.permit.map(|permit| permit.of) != self.permits {
             return Err(handover
                 .invalid("it is for another kind of lock, or another number of permits")
                 .into());
