@@ -382,39 +382,39 @@ impl Builder {
         let _until_then = host.stop.clone().drop_guard();
         let Self { settings, clock, random, .. } = self;
         let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
-        let visitor = Visitor {
-            terms: settings.terms(),
-            prefix: settings.prefix.clone(),
-            quorum: quorum(origins.len()),
-            left: Vec::new(),
-            timeout: settings.timeout(),
-            wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
-        };
+        let wall_ahead = wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0);
+        let terms = settings.terms();
         let prefix = &settings.prefix;
         let name = format!("doctor:{:x}", random.next_u64());
         let kind = Kind::Lock;
         let visit = Visit {
             clock,
-            record: visitor.terms.record.clone(),
-            decree: visitor.terms.decree.clone(),
+            record: terms.record.clone(),
+            decree: terms.decree.clone(),
             key: format!("{prefix}{{{name}}}"),
             channel: format!("{}{name}", WakeChannelPrefix(prefix)),
             call: (kind.script(), Subject { prefix, kind, name: &name, permit: None }.inspection()),
-            patience: visitor.timeout,
+            patience: settings.timeout(),
         };
         let (reply, facts) = oneshot::channel();
         host.executor.spawn(async move {
             let facts = join_all(origins.iter().map(|origin| origin.examine(&dialler, &visit))).await;
             let like = origins.iter().find_map(Checked::address);
             let joined = doctor::joined(&facts).into_iter();
-            let joined =
-                joined.filter_map(|name| Some(Checked::Address(Address::joining(&name, like?).ok()?)));
-            let joined: Vec<_> = joined.collect();
+            let joined = joined.filter_map(|name| Address::joining(&name, like?).ok());
+            let joined: Vec<Checked> = joined.map(Checked::Address).collect();
             let more = join_all(joined.iter().map(|origin| origin.examine(&dialler, &visit))).await;
             let _ = reply.send([facts, more].concat()); // the caller may have gone
         });
         let (left, facts) = doctor::without_those_that_left(facts.await.map_err(|_| Error::Closed)?);
-        let visitor = Visitor { quorum: quorum(facts.len()), left, ..visitor };
+        let visitor = Visitor {
+            terms,
+            prefix: prefix.clone(),
+            quorum: quorum(facts.len()),
+            left,
+            timeout: settings.timeout(),
+            wall_ahead,
+        };
         Ok(doctor::judge(&facts, &visitor))
     }
 
