@@ -110,22 +110,22 @@ impl Trust {
         heard: Moment,
         time: u64,
     ) -> Result<(), ClockError> {
-        self.clocks().note(index, asked, heard, time)
+        self.clocks.lock().note(index, asked, heard, time)
     }
 
     /// How many of these masters have clocks that agree with the median now.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
-        self.clocks().how_many_agree(masters, self.clock.now())
+        self.clocks.lock().how_many_agree(masters, self.clock.now())
     }
 
     /// The time on which a majority of the masters agrees, if that is known.
     pub(super) fn known_time(&self) -> Option<TrustedTime> {
-        self.clocks().time(self.clock.now())
+        self.clocks.lock().time(self.clock.now())
     }
 
     /// How exactly the time is known, if it is.
     pub(crate) fn time_precision(&self) -> TimePrecision {
-        let clocks = self.clocks();
+        let clocks = self.clocks.lock();
         match clocks.time(self.clock.now()) {
             None if clocks.has_seen_most() => TimePrecision::Vague,
             None => TimePrecision::Unknown,
@@ -260,7 +260,7 @@ impl Trust {
                 return;
             }
             *known = voters.clone();
-            self.clocks().voters = voters.masters;
+            self.clocks.lock().voters = voters.masters;
             self.view.store(voters.view, Ordering::Relaxed);
             voters
         };
@@ -310,10 +310,6 @@ impl Trust {
 
     pub(crate) fn terms(&self) -> &Terms {
         &self.terms
-    }
-
-    fn clocks(&self) -> MutexGuard<'_, Clocks> {
-        self.clocks.lock()
     }
 
     pub(super) fn standings(&self) -> MutexGuard<'_, Box<[Standing]>> {
