@@ -142,19 +142,14 @@ impl Settings {
 
     /// The per-master time-out for a round that asks for `ttl`, both checked.
     pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
-        self.check_ttl(ttl)?;
-        let timeout = self.timeout.unwrap_or_else(|| self.timeout().min(ttl / 4));
+        if ttl < MIN_TTL || ttl > self.max_ttl {
+            return Err(Invalid::ttl(ttl, MIN_TTL, self.max_ttl));
+        }
+        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT.min(ttl / 4));
         if timeout.is_zero() || timeout >= ttl {
             return Err(Invalid::timeout(timeout, ttl));
         }
         Ok(timeout)
-    }
-
-    fn check_ttl(&self, ttl: Duration) -> Result<(), Invalid> {
-        if ttl < MIN_TTL || ttl > self.max_ttl {
-            return Err(Invalid::ttl(ttl, MIN_TTL, self.max_ttl));
-        }
-        Ok(())
     }
 
     /// Checks the lock delay.
