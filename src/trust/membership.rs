@@ -424,8 +424,7 @@ impl Membership {
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
         let record = record.next(next);
         if let Some(newest) = self.newest.as_ref().filter(is_newest).filter(|_| self.has_room_for(&record)) {
-            let in_time = (self.terms.quarantine() - LATE).as_micros();
-            let until = since.saturating_add(u64::try_from(in_time).unwrap_or(u64::MAX));
+            let until = since.saturating_add(micros(self.terms.quarantine() - LATE));
             self.decision = Some((newest.clone(), until));
             self.newest = Some(record);
             self.locate();
@@ -838,7 +837,7 @@ impl<'a> MasterCase<'a> {
     fn begin_new(&self) -> HelloStep {
         let Membership { names, listed, .. } = self.membership;
         let record = self.first(NEW.into(), Members::in_order(&names[..*listed]), MemberState::Member);
-        self.write(None, record, Some(Duration::ZERO), Promised::default())
+        self.write(None, record, Duration::ZERO)
     }
 
     /// Makes the master a candidate of the set, if it is to join it and is no master of it, nor of
@@ -861,8 +860,7 @@ impl<'a> MasterCase<'a> {
         // Another number each time: a decision names one candidacy, and not one before it.
         let member = FIRST_DRAWN + (self.random.fresh_u64() % u64::from(u32::MAX / 2)) as u32;
         let record = MasterRecord { member, state, ..self.anew(newest) };
-        let quarantine = self.membership.terms.quarantine();
-        Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
+        Some(self.write(self.shown.record.as_ref(), record, self.membership.terms.quarantine()))
     }
 
     /// Has a master rejoin the set of most masters, if another set prepared it as a candidate.
@@ -904,9 +902,8 @@ impl<'a> MasterCase<'a> {
 
     /// Writes a candidate of the set that begins.
     fn prepare(&self, found: Option<&MasterRecord>, first: MasterRecord, begins: &Beginning) -> HelloStep {
-        let quarantine = self.membership.terms.quarantine();
         match &begins.never_used {
-            None => self.write(found, first, Some(quarantine), Promised::default()),
+            None => self.write(found, first, self.membership.terms.quarantine()),
             Some(never_used) if found.is_none() && never_used.contains(&self.shown.run_id) => {
                 self.begin_now(first)
             }
@@ -985,7 +982,7 @@ impl<'a> MasterCase<'a> {
         }
         if self.lost_state(record) {
             return match newest {
-                _ if self.is_new => self.write_new(record),
+                _ if self.is_new => self.write(Some(record), self.anew(record), Duration::ZERO),
                 Some(_) => self.rejoin(Some(record)),
                 None => HelloStep::Wait(
                     "it lost its state while its set begins: `quorate init` goes on with it".to_owned(),
@@ -1052,15 +1049,9 @@ impl<'a> MasterCase<'a> {
             let why = "another master joined its set under its name: quorate members remove, and then add";
             return Some(HelloStep::Wait(why.to_owned()));
         }
-        let record = record.carried(newest, record.member, fresh(self.random));
-        let found = self.shown.stamp();
-        Some(HelloStep::write(Change {
-            found,
-            quarantine: None,
-            least: 0,
-            record,
-            decree: Decree::Unchanged,
-        }))
+        Some(HelloStep::write(Change::of(record, |record| {
+            *record = record.carried(newest, record.member, fresh(self.random));
+        })))
     }
 
     /// A candidate becomes a member when all masters of its set showed a moment ago that their
@@ -1094,11 +1085,10 @@ impl<'a> MasterCase<'a> {
 
     fn at_none(&self) -> HelloStep {
         let Membership { names, newest, begins, .. } = self.membership;
-        let mut records = self.others().map(|(_, record)| record);
-        let member = self.others().map(|(_, its)| its).find(|its| its.state == MemberState::Member);
-        match (newest, member.or_else(|| records.next()), self.unheard()) {
+        let member = self.others().find(|(_, its)| its.state == MemberState::Member);
+        match (newest, member.or_else(|| self.others().next()), self.unheard()) {
             (Some(_), ..) => self.rejoin(None),
-            (None, Some(found), _) => {
+            (None, Some((_, found)), _) => {
                 let place = self.membership.seen[self.index]
                     .member
                     .or_else(|| found.members.id_of(&names[self.index]));
@@ -1135,7 +1125,7 @@ impl<'a> MasterCase<'a> {
         let all = newest.members.len();
         let record = self.anew(newest).carried(newest, member, fresh(self.random));
         let own = self.shown.record.as_ref();
-        let rejoin = |decree| self.write_decree(own, record, Some(terms.quarantine()), decree);
+        let rejoin = |decree| self.write_decree(own, record, terms.quarantine(), decree);
         if promised.len() * 2 > all {
             return rejoin(Decree::New(evidence.handed_on(promised)));
         }
@@ -1237,12 +1227,8 @@ impl<'a> MasterCase<'a> {
     /// one.
     fn set_of_most(&self) -> Option<&'a MasterRecord> {
         let ours = self.membership.newest.as_ref()?;
-        (self.members_of(&ours.set) * 2 > ours.members.len()).then_some(ours)
-    }
-
-    /// How many others are members of this set.
-    fn members_of(&self, set: &str) -> usize {
-        self.membership.members_of(set, self.index)
+        let is_most = self.membership.members_of(&ours.set, self.index) * 2 > ours.members.len();
+        is_most.then_some(ours)
     }
 
     /// The record of a master in the first generation of a set.
@@ -1274,33 +1260,22 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Writes the record of a master in this process that restarted.
-    fn write_new(&self, record: &MasterRecord) -> HelloStep {
-        self.write(Some(record), self.anew(record), Some(Duration::ZERO), Promised::default())
-    }
-
-    /// Gives the master a place in a set, which knows what it promised from now on.
-    fn write(
-        &self,
-        found: Option<&MasterRecord>,
-        record: MasterRecord,
-        quarantine: Option<Duration>,
-        promised: Promised,
-    ) -> HelloStep {
-        self.write_decree(found, record, quarantine, Decree::New(promised))
+    /// Gives the master a place in a set, which has promised nothing in it yet.
+    fn write(&self, found: Option<&MasterRecord>, record: MasterRecord, quarantine: Duration) -> HelloStep {
+        self.write_decree(found, record, quarantine, Decree::New(Promised::default()))
     }
 
     fn write_decree(
         &self,
         found: Option<&MasterRecord>,
         record: MasterRecord,
-        quarantine: Option<Duration>,
+        quarantine: Duration,
         decree: Decree,
     ) -> HelloStep {
         let its = found.filter(|found| found.set == record.set).map_or(0, |found| found.quarantine);
         let found = found.map(|found| found.stamp.clone());
         let least = self.membership.seen[self.index].latest.max(its);
-        HelloStep::write(Change { found, quarantine, least, record, decree })
+        HelloStep::write(Change { found, quarantine: Some(quarantine), least, record, decree })
     }
 
     /// Begins a set with a master that no client ever used. Its quarantine is over, and tells when
@@ -1324,7 +1299,7 @@ impl<'a> MasterCase<'a> {
         let name = |at: usize| &self.membership.names[at];
         let differs = |other: &MasterRecord| other.set != record.set && other.state == MemberState::Member;
         let all = self.membership.newest_of(record).unwrap_or(record).members.len();
-        let is_of_most = (self.members_of(&record.set) + 1) * 2 > all;
+        let is_of_most = (self.membership.members_of(&record.set, self.index) + 1) * 2 > all;
         if let Some((at, other)) = self.others().find(|(_, other)| differs(other) && !is_of_most) {
             let why = format!(
                 "its set is {}, and that of {} is {}: name the masters of one set",
