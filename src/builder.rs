@@ -200,15 +200,6 @@ impl Builder {
         self
     }
 
-    /// Whether this client goes along when the [members of the set
-    /// change](Redlock::change_members): it learns the new masters from those it has, and connects
-    /// to them by itself. The default; without it, it has no votes after a change until it is built
-    /// anew with the new list.
-    pub fn follow_members(mut self, follows: bool) -> Self {
-        self.settings.follows = follows;
-        self
-    }
-
     /// The wait of locks that do not set one, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
     /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero means one try.
     pub fn wait(mut self, wait: Duration) -> Self {

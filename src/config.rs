@@ -91,8 +91,6 @@ pub(crate) struct Settings {
     pub(crate) max_waiters: usize,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
-    /// Whether it goes along when the members of the set change.
-    pub(crate) follows: bool,
 }
 
 impl Default for Settings {
@@ -106,7 +104,6 @@ impl Default for Settings {
             label: "".into(),
             max_waiters: DEFAULT_MAX_WAITERS,
             all_new: false,
-            follows: true,
         }
     }
 }
@@ -162,9 +159,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, all_new, follows, .. } = *self;
+        let Self { max_ttl, all_new, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new, follows }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new }
     }
 }
 

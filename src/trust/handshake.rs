@@ -371,13 +371,8 @@ mod tests {
     /// A handshake of a client that begins a set, which is shown a master without a record after so
     /// long.
     fn begins_after(waited: Duration) -> (Terms, Hello) {
-        let terms = Terms {
-            record: "r".into(),
-            decree: "d".into(),
-            max_ttl: Duration::from_secs(1),
-            all_new: false,
-            follows: true,
-        };
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false };
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms.clone(), clock.clone(), Arc::new(SystemRandom));
         trust.membership().begin(Some(Beginning { id: "id".into(), never_used: None }));

@@ -116,8 +116,6 @@ pub(crate) struct Membership {
     /// How many of these are its list.
     listed: usize,
     terms: Terms,
-    /// Whether it goes along when the members change.
-    follows: bool,
     begins: Option<Beginning>,
     /// Whether masters that lost state rejoin without those that do not answer.
     recovers: bool,
@@ -244,12 +242,10 @@ impl Shown {
 impl Membership {
     pub(crate) fn new(names: Vec<Arc<str>>, terms: Terms) -> Self {
         let count = names.len();
-        let follows = terms.follows;
         Self {
             names,
             listed: count,
             terms,
-            follows,
             begins: None,
             recovers: false,
             newest: None,
@@ -598,7 +594,7 @@ impl Membership {
 
     /// Whether a set began with the newest list of this client's set, to which it went along.
     fn follows_to_set(&self, record: &MasterRecord) -> bool {
-        let is_its_client = |newest: &&MasterRecord| self.follows && self.follows_to(newest);
+        let is_its_client = |newest: &&MasterRecord| self.follows_to(newest);
         let Some(newest) = self.newest.as_ref().filter(is_its_client) else { return false };
         let is_its = |its: &Members| {
             its.len() == newest.members.len()
@@ -649,8 +645,7 @@ impl Membership {
 
     /// Whether the client goes along to this generation from the one that its list is of.
     fn follows_to(&self, record: &MasterRecord) -> bool {
-        let listed = self.list_in(record);
-        let is_its = listed.is_some_and(|listed| self.follows || *listed == record.members);
+        let is_its = self.list_in(record).is_some();
         (is_its || self.went_along(record)) && self.has_room_for(record)
     }
 
@@ -665,7 +660,7 @@ impl Membership {
     fn went_along(&self, record: &MasterRecord) -> bool {
         let is_cut = record.generation > record.earlier.len() as u64;
         let is_joined = self.joined.as_ref() == Some(&record.set);
-        self.follows && (is_cut || is_joined) && self.newest_of(record).is_some()
+        (is_cut || is_joined) && self.newest_of(record).is_some()
     }
 
     /// Whether this client has the terms of the set.
