@@ -199,15 +199,6 @@ impl Builder {
         self
     }
 
-    /// Whether this client goes along when the [members of the set
-    /// change](Redlock::change_members): it learns the new masters from those it has, and connects
-    /// to them by itself. The default; without it, it has no votes after a change until it is built
-    /// anew with the new list.
-    pub fn follow_members(mut self, follows: bool) -> Self {
-        self.settings.follows = follows;
-        self
-    }
-
     /// The wait of locks that do not set one, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
     /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
@@ -315,8 +306,8 @@ impl Builder {
     pub fn build(mut self) -> Result<Redlock, Error> {
         let (origins, dialler, host) = self.start()?;
         let roster = Arc::new(Roster::default());
-        let executor = host.executor().clone();
-        let stop = host.stop().clone();
+        let executor = host.executor.clone();
+        let stop = host.stop.clone();
         let random = self.random.clone();
         let patience = self.settings.timeout();
         let of_address = move |address| -> Arc<dyn Master> {
@@ -342,9 +333,8 @@ impl Builder {
         #[cfg(feature = "simulation")]
         let maker = self.joining.or(maker);
         let masters = Masters::new(given, maker);
-        let executor = host.executor().clone();
-        let engine = Engine::new(masters, self.clock, self.random, self.settings, executor);
-        Ok(Redlock::new(Inner::new(engine, host)))
+        let engine = Engine::new(masters, self.clock, self.random, self.settings, host.executor.clone());
+        Ok(Redlock { inner: Arc::new(Inner { engine, host }) })
     }
 
     /// Examines the masters: whether each can be reached, is a master, remembers what it granted,
@@ -379,42 +369,42 @@ impl Builder {
     /// ```
     pub async fn examine(mut self) -> Result<Report, Error> {
         let (origins, dialler, host) = self.start()?;
-        let _until_then = host.stop().clone().drop_guard();
+        let _until_then = host.stop.clone().drop_guard();
         let Self { settings, clock, random, .. } = self;
         let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
-        let visitor = Visitor {
-            terms: settings.terms(),
-            prefix: settings.prefix.clone(),
-            quorum: quorum(origins.len()),
-            left: Vec::new(),
-            timeout: settings.timeout(),
-            wall_ahead: wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0),
-        };
+        let wall_ahead = wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0);
+        let terms = settings.terms();
         let prefix = &settings.prefix;
         let name = format!("doctor:{:x}", random.next_u64());
         let kind = Kind::Lock;
         let visit = Visit {
             clock,
-            record: visitor.terms.record.clone(),
-            decree: visitor.terms.decree.clone(),
+            record: terms.record.clone(),
+            decree: terms.decree.clone(),
             key: format!("{prefix}{{{name}}}"),
             channel: format!("{}{name}", WakeChannelPrefix(prefix)),
             call: (kind.script(), Subject { prefix, kind, name: &name, permit: None }.inspection()),
-            patience: visitor.timeout,
+            patience: settings.timeout(),
         };
         let (reply, facts) = oneshot::channel();
-        host.executor().spawn(async move {
+        host.executor.spawn(async move {
             let facts = join_all(origins.iter().map(|origin| origin.examine(&dialler, &visit))).await;
             let like = origins.iter().find_map(Checked::address);
             let joined = doctor::joined(&facts).into_iter();
-            let joined =
-                joined.filter_map(|name| Some(Checked::Address(Address::joining(&name, like?).ok()?)));
-            let joined: Vec<_> = joined.collect();
+            let joined = joined.filter_map(|name| Address::joining(&name, like?).ok());
+            let joined: Vec<Checked> = joined.map(Checked::Address).collect();
             let more = join_all(joined.iter().map(|origin| origin.examine(&dialler, &visit))).await;
             let _ = reply.send([facts, more].concat()); // the caller may have gone
         });
         let (left, facts) = doctor::without_those_that_left(facts.await.map_err(|_| Error::Closed)?);
-        let visitor = Visitor { quorum: quorum(facts.len()), left, ..visitor };
+        let visitor = Visitor {
+            terms,
+            prefix: prefix.clone(),
+            quorum: quorum(facts.len()),
+            left,
+            timeout: settings.timeout(),
+            wall_ahead,
+        };
         Ok(doctor::judge(&facts, &visitor))
     }
 

@@ -15,13 +15,12 @@
 //! The kinds differ in how a master keeps the lock: see `protocol/kind.rs` and `scripts/lua/`. A
 //! [`Lock`] of any kind has the same options, waiting, renewal, [`Guard`](crate::Guard) and errors.
 
-use std::fmt;
 use std::sync::Arc;
 
 use crate::blocking;
 use crate::clock::Moment;
 use crate::election::Election;
-use crate::engine::{ChangeStep, Engine};
+use crate::engine::ChangeStep;
 use crate::error::Error;
 use crate::guard::Unfenced;
 use crate::inner::Inner;
@@ -31,7 +30,7 @@ use crate::lock::Lock;
 use crate::master::Address;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
-use crate::set::{Init, SetChange, What};
+use crate::set::{Init, SetChange};
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, which makes locks. Clones share everything.
@@ -42,16 +41,12 @@ use crate::trust::MasterStatus;
 /// Dropping the last handle, guards included, ends the thread as soon as every release has reached
 /// its masters, or after five seconds. The drop itself waits up to 250 ms for releases under way;
 /// to wait longer, or to see the result, call [`shutdown`](Redlock::shutdown) first.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Redlock {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 impl Redlock {
-    pub(crate) fn new(inner: Arc<Inner>) -> Self {
-        Self { inner }
-    }
-
     /// The lock of this name: one owner at a time holds it, and may re-enter. Nothing is sent or
     /// checked before it is acquired.
     ///
@@ -372,9 +367,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self, name: impl AsRef<str>) -> Result<Inspection, Error> {
-        let name: Arc<str> = name.as_ref().into();
-        let seen = self.engine().inspect(name.clone(), Kind::Lock).await?;
-        Ok(Inspection::new(name, seen))
+        self.lock(name).inspect().await
     }
 
     /// [`inspect`](Redlock::inspect) [without async](crate::blocking).
@@ -443,7 +436,7 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn init(&self, how: Init) -> Result<(), Error> {
-        self.engine().init(how).await
+        self.inner.engine.init(how).await
     }
 
     /// [`init`](Redlock::init) [without async](crate::blocking).
@@ -467,7 +460,7 @@ impl Redlock {
     /// As [`init`](Redlock::init): [`Error::NotBegun`] where fewer than a quorum can be reached, or
     /// none of those knows its set, so that a set has to begin.
     pub async fn recover(&self) -> Result<(), Error> {
-        self.engine().recover().await
+        self.inner.engine.recover().await
     }
 
     /// [`recover`](Redlock::recover) [without async](crate::blocking).
@@ -507,16 +500,15 @@ impl Redlock {
     /// # Ok(()) }
     /// ```
     pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
-        let SetChange { what, tell } = change;
-        let engine = self.engine();
-        let add = |url: &str| Ok::<_, Error>(ChangeStep::Add { name: named(url)?, url: url.into() });
-        let remove = |url: &str| Ok::<_, Error>(ChangeStep::Remove { name: named(url)? });
-        let steps = match what {
-            What::Add(url) => vec![add(&url)?],
-            What::Remove(url) => vec![remove(&url)?],
-            What::Replace { old, new } => vec![add(&new)?, remove(&old)?],
-        };
-        engine.change_members(steps, tell).await
+        let SetChange { add, remove, tell } = change;
+        let mut steps = Vec::new();
+        if let Some(url) = add {
+            steps.push(ChangeStep::Add { name: named(&url)?, url });
+        }
+        if let Some(url) = remove {
+            steps.push(ChangeStep::Remove { name: named(&url)? });
+        }
+        self.inner.engine.change_members(steps, tell).await
     }
 
     /// [`change_members`](Redlock::change_members) [without async](crate::blocking).
@@ -543,7 +535,7 @@ impl Redlock {
     /// # }
     /// ```
     pub fn master_status(&self) -> Vec<MasterStatus> {
-        self.engine().master_status()
+        self.inner.engine.master_status()
     }
 
     /// A new owner, to hold locks with more than once.
@@ -564,20 +556,12 @@ impl Redlock {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub fn owner(&self) -> Owner {
-        self.engine().fresh_owner()
+        self.inner.engine.fresh_owner()
     }
 
     /// The current time on the clock of the guards' deadlines.
     pub fn now(&self) -> Moment {
-        self.engine().clock().now()
-    }
-
-    pub(crate) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
-    }
-
-    fn engine(&self) -> &Arc<Engine> {
-        self.inner.engine()
+        self.inner.engine.clock().now()
     }
 }
 
@@ -587,10 +571,4 @@ fn named(url: &str) -> Result<Arc<str>, Invalid> {
         return Ok(url.into());
     }
     Address::parse(url, None).map(|address| address.name().clone())
-}
-
-impl fmt::Debug for Redlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redlock").field(&self.inner).finish()
-    }
 }

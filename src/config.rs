@@ -91,8 +91,6 @@ pub(crate) struct Settings {
     pub(crate) max_waiters: usize,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
-    /// Whether it goes along when the members of the set change.
-    pub(crate) follows: bool,
 }
 
 impl Default for Settings {
@@ -106,7 +104,6 @@ impl Default for Settings {
             label: "".into(),
             max_waiters: DEFAULT_MAX_WAITERS,
             all_new: false,
-            follows: true,
         }
     }
 }
@@ -142,19 +139,14 @@ impl Settings {
 
     /// The per-master time-out for a round that asks for `ttl`, both checked.
     pub(crate) fn timeout_for(&self, ttl: Duration) -> Result<Duration, Invalid> {
-        self.check_ttl(ttl)?;
-        let timeout = self.timeout.unwrap_or_else(|| self.timeout().min(ttl / 4));
+        if ttl < MIN_TTL || ttl > self.max_ttl {
+            return Err(Invalid::ttl(ttl, MIN_TTL, self.max_ttl));
+        }
+        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT.min(ttl / 4));
         if timeout.is_zero() || timeout >= ttl {
             return Err(Invalid::timeout(timeout, ttl));
         }
         Ok(timeout)
-    }
-
-    fn check_ttl(&self, ttl: Duration) -> Result<(), Invalid> {
-        if ttl < MIN_TTL || ttl > self.max_ttl {
-            return Err(Invalid::ttl(ttl, MIN_TTL, self.max_ttl));
-        }
-        Ok(())
     }
 
     /// Checks the lock delay.
@@ -167,9 +159,9 @@ impl Settings {
 
     /// The terms that the handshake presents to masters.
     pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, all_new, follows, .. } = *self;
+        let Self { max_ttl, all_new, .. } = *self;
         let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new, follows }
+        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new }
     }
 }
 

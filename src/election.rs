@@ -11,7 +11,6 @@ use crate::config::{self, DEFAULT_LOOK, MAX_WAIT};
 use crate::error::Error;
 use crate::fence::FencingToken;
 use crate::guard::Guard;
-use crate::inner::Inner;
 use crate::lock::Lock;
 use crate::observer::{self, Observed, Observer};
 use crate::owner::Owner;
@@ -130,7 +129,7 @@ impl Election {
 
     /// [`campaign`](Election::campaign) [without async](crate::blocking).
     pub fn campaign_blocking(&self) -> Result<Leadership, Error> {
-        blocking::wait(self.client(), self.campaign())
+        blocking::wait(&self.lock.client, self.campaign())
     }
 
     /// Campaigns, runs `work` while it leads, resigns, and returns the result of `work`. If the
@@ -174,7 +173,7 @@ impl Election {
             let work = work(leadership.clone());
             let ended = tokio::select! {
                 biased;
-                () = self.cancelled() => Err(Error::Cancelled { name: self.lock.name.clone() }),
+                () = self.cancelled() => Err(Error::Cancelled { name: self.lock.request.name.clone() }),
                 ended = leadership.run(async { Ok::<_, Error>(work.await) }) => ended,
             };
             if let Err(Error::Lost { .. }) = ended {
@@ -190,7 +189,7 @@ impl Election {
     }
 
     async fn cancelled(&self) {
-        match &self.lock.options.cancelled {
+        match &self.lock.request.cancelled {
             Some(token) => token.cancelled().await,
             None => std::future::pending().await,
         }
@@ -223,12 +222,12 @@ impl Election {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn leader(&self) -> Result<Observed, Error> {
-        observer::look(self.client().engine(), &self.lock.name).await
+        observer::look(&self.lock.client.engine, &self.lock.request.name).await
     }
 
     /// [`leader`](Election::leader) [without async](crate::blocking).
     pub fn leader_blocking(&self) -> Result<Observed, Error> {
-        blocking::wait(self.client(), self.leader())
+        blocking::wait(&self.lock.client, self.leader())
     }
 
     /// Follows who leads, from now on: see [`Observer`].
@@ -241,13 +240,9 @@ impl Election {
     ///
     /// See [`Observer`].
     pub fn observe(&self) -> Result<Observer, Error> {
-        config::check_name(&self.lock.name)?;
+        config::check_name(&self.lock.request.name)?;
         config::check_look(self.look_every)?;
-        Ok(Observer::begin(self.client(), &self.lock.name, self.look_every))
-    }
-
-    fn client(&self) -> &Arc<Inner> {
-        &self.lock.client
+        Ok(Observer::begin(&self.lock.client, &self.lock.request.name, self.look_every))
     }
 }
 

@@ -291,13 +291,7 @@ impl Error {
             | Self::OtherPermits { name, .. }
             | Self::AlreadyHeld { name, .. }
             | Self::NotHeld { name, .. } => Some(name),
-            Self::OtherSet { .. }
-            | Self::NotBegun { .. }
-            | Self::NotChanged { .. }
-            | Self::ChangeUnfinished { .. }
-            | Self::Invalid(_)
-            | Self::Closed
-            | Self::Start(_) => None,
+            _ => None,
         }
     }
 
@@ -345,17 +339,7 @@ impl Error {
             | Self::AnotherKind { votes, .. }
             | Self::OtherPermits { votes, .. }
             | Self::NotHeld { votes, .. } => votes,
-            Self::QueueFull { .. }
-            | Self::AlreadyHeld { .. }
-            | Self::Upgrade { .. }
-            | Self::Cancelled { .. }
-            | Self::OtherSet { .. }
-            | Self::NotBegun { .. }
-            | Self::NotChanged { .. }
-            | Self::ChangeUnfinished { .. }
-            | Self::Invalid(_)
-            | Self::Closed
-            | Self::Start(_) => &NONE,
+            _ => &NONE,
         }
     }
 

@@ -40,7 +40,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The highest fence, 2^53 - 1: Lua, JavaScript and JSON, whose numbers are doubles, can represent
 /// each exactly. The microseconds since 1970 get there in the year 2255.
@@ -329,7 +329,7 @@ impl Gate {
     /// [`Stale`] when it has seen a higher one; `write` was not run.
     pub fn write<T>(&self, fence: impl Into<u64>, write: impl FnOnce() -> T) -> Result<T, Stale> {
         let fence = fence.into();
-        let mut seen = self.lock();
+        let mut seen = self.seen.lock(); // also after a write that panicked: the fence was set before
         check(fence, *seen)?;
         *seen = fence;
         Ok(write())
@@ -337,12 +337,7 @@ impl Gate {
 
     /// The highest fence that it has accepted or began with: store it with the data.
     pub fn seen(&self) -> u64 {
-        *self.lock()
-    }
-
-    /// Also after a write that panicked: the fence was set before it.
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.seen.lock()
+        *self.seen.lock()
     }
 }
 

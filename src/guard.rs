@@ -191,16 +191,11 @@ impl<F> Guard<F> {
     pub async fn lost(&self) -> Error {
         loop {
             let token = self.grant.ended();
-            if let Some(loss) = self.loss() {
+            if let Some(loss) = self.grant.loss() {
                 return loss;
             }
             token.cancelled().await;
         }
-    }
-
-    /// How it was lost, if it was, by the clock now.
-    fn loss(&self) -> Option<Error> {
-        self.grant.loss()
     }
 
     /// A token for work in other tasks, cancelled when the lease is [lost](Guard::lost) or the lock
@@ -250,7 +245,7 @@ impl<F> Guard<F> {
         let mut lost = pin!(self.lost());
         let mut work = pin!(work);
         // The clock is read before each step of the work.
-        poll_fn(|context| match self.loss() {
+        poll_fn(|context| match self.grant.loss() {
             Some(loss) => Poll::Ready(Err(loss)),
             None => match lost.as_mut().poll(context) {
                 Poll::Ready(loss) => Poll::Ready(Err(loss)),
@@ -286,7 +281,7 @@ impl<F> Guard<F> {
     /// ```
     pub fn sleep_blocking(&self, time: Duration) -> Result<(), Error> {
         let loss = blocking::wait_within(&self.client, time, self.lost())?;
-        loss.or_else(|| self.loss()).map_or(Ok(()), Err)
+        loss.or_else(|| self.grant.loss()).map_or(Ok(()), Err)
     }
 
     /// Says that the work is alive: see [`Lock::heartbeat`](crate::Lock::heartbeat). From any

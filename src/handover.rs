@@ -25,42 +25,26 @@ const FORM: &str = "quorate2";
 /// does not follow from the owner that others are shown meanwhile.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Handover {
-    kind: Kind,
-    name: Arc<str>,
-    secret: Uuid,
+    pub(crate) kind: Kind,
+    pub(crate) name: Arc<str>,
+    pub(crate) secret: Uuid,
     /// The masters that the lock is on.
-    masters: String,
+    pub(crate) masters: String,
     /// The permit, of a semaphore.
-    permit: Option<Permit>,
+    pub(crate) permit: Option<Permit>,
 }
 
 impl Handover {
-    pub(crate) fn new(
-        kind: Kind,
-        name: Arc<str>,
-        secret: Uuid,
-        masters: String,
-        permit: Option<Permit>,
-    ) -> Self {
-        Self { kind, name, secret, masters, permit }
-    }
-
     /// The lock's name.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The lock's owner meanwhile, who is nobody.
+    /// The lock's owner meanwhile, who is nobody: masters and everybody who asks them see it, and
+    /// the secret cannot be computed from it.
     pub(crate) fn owner(&self) -> Owner {
-        owner_of(self.secret)
-    }
-
-    pub(crate) fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    pub(crate) fn permit(&self) -> Option<Permit> {
-        self.permit
+        let [unique @ .., _, _, _, _] = Sha1::from(self.secret.as_bytes()).digest().bytes();
+        Owner::of_nobody(Uuid::from_bytes(unique))
     }
 
     /// Checks that it is for these masters.
@@ -74,13 +58,6 @@ impl Handover {
     pub(crate) fn invalid(&self, why: &str) -> Invalid {
         Invalid::handover(&self.name, why)
     }
-}
-
-/// The owner of a lock that is handed over with this secret: masters and everybody who asks them
-/// see it, and the secret cannot be computed from it.
-fn owner_of(secret: Uuid) -> Owner {
-    let [unique @ .., _, _, _, _] = Sha1::from(secret.as_bytes()).digest().bytes();
-    Owner::of_nobody(Uuid::from_bytes(unique))
 }
 
 impl fmt::Debug for Handover {
@@ -137,7 +114,8 @@ mod tests {
     const SECRET: Uuid = Uuid::from_u128(0x1111_2222_3333_4444_5555_6666_7777_8888);
 
     fn handover(name: &str) -> Handover {
-        Handover::new(Kind::Lock, name.into(), SECRET, "0123456789abcdef".to_owned(), None)
+        let masters = "0123456789abcdef".to_owned();
+        Handover { kind: Kind::Lock, name: name.into(), secret: SECRET, masters, permit: None }
     }
 
     #[test]

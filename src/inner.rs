@@ -16,28 +16,8 @@ use crate::sync::Mutex;
 /// The inside of a [`Redlock`](crate::Redlock), which locks and guards share: the thread ends with
 /// the last of them.
 pub(crate) struct Inner {
-    engine: Arc<Engine>,
-    host: Host,
-}
-
-impl Inner {
-    pub(crate) fn new(engine: Arc<Engine>, host: Host) -> Arc<Self> {
-        Arc::new(Self { engine, host })
-    }
-
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.engine
-    }
-
-    /// What runs the engine's tasks.
-    pub(crate) fn executor(&self) -> &Executor {
-        self.host.executor()
-    }
-
-    /// Whether the engine runs while all of the user's threads wait.
-    pub(crate) fn has_own_thread(&self) -> bool {
-        self.host.has_own_thread()
-    }
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) host: Host,
 }
 
 impl fmt::Debug for Inner {
@@ -61,8 +41,9 @@ const LONGEST_DROP: Duration = Duration::from_millis(250);
 
 /// A runtime for the engine, on a thread of its own or lent by the user.
 pub(crate) struct Host {
-    executor: Executor,
-    stop: CancellationToken,
+    pub(crate) executor: Executor,
+    /// Cancelled when all tasks on this host have to end.
+    pub(crate) stop: CancellationToken,
     /// Its sender is dropped when the thread is done.
     ended: Option<Mutex<mpsc::Receiver<()>>>,
 }
@@ -88,18 +69,9 @@ impl Host {
         Self { executor, stop: CancellationToken::new(), ended: None }
     }
 
-    pub(crate) fn executor(&self) -> &Executor {
-        &self.executor
-    }
-
     /// Whether it runs while the user's threads wait.
     pub(crate) fn has_own_thread(&self) -> bool {
         self.ended.is_some()
-    }
-
-    /// Cancelled when all tasks on this host have to end.
-    pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.stop
     }
 
     /// Lets `engine` finish what it has begun, then ends. If there is anything, waits a moment for

@@ -103,7 +103,7 @@ pub struct Listing {
 
 impl Listing {
     pub(crate) fn begin(client: &Arc<Inner>) -> Self {
-        Self { client: client.clone(), progress: client.engine().begin_list() }
+        Self { client: client.clone(), progress: client.engine.begin_list() }
     }
 
     /// The next page, which may be empty; `None` after the last.
@@ -122,7 +122,7 @@ impl Listing {
     ///
     /// See [`Redlock::list`](crate::Redlock::list).
     pub async fn next(&mut self) -> Result<Option<Vec<Inspection>>, Error> {
-        let page = self.client.engine().list(&mut self.progress).await?;
+        let page = self.client.engine.list(&mut self.progress).await?;
         Ok(page.map(|names| names.into_iter().map(|(name, seen)| Inspection::new(name, seen)).collect()))
     }
 

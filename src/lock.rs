@@ -18,7 +18,7 @@ use crate::inspection::Inspection;
 use crate::invalid::Invalid;
 use crate::owner::Owner;
 use crate::protocol::Kind;
-use crate::renewal::RenewalOptions;
+use crate::renewal::{Renewal, RenewalOptions};
 use crate::text::quoted;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`]
@@ -31,25 +31,10 @@ use crate::text::quoted;
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock<F = Fenced> {
     pub(crate) client: Arc<Inner>,
-    kind: Kind,
-    /// The number of permits of a semaphore.
-    permits: Option<u32>,
-    pub(crate) name: Arc<str>,
-    pub(crate) options: Options,
-    fencing: PhantomData<fn() -> F>,
-}
-
-/// The options of the acquires to come.
-#[derive(Clone)]
-pub(crate) struct Options {
-    ttl: Duration,
-    delay: Duration,
-    label: Arc<str>,
-    wait: Duration,
-    owner: Option<Owner>,
+    /// What each acquire asks for, apart from its renewal, which the options for that make.
+    pub(crate) request: Request,
     renewal: RenewalOptions,
-    polling: Option<Polling>,
-    pub(crate) cancelled: Option<CancellationToken>,
+    fencing: PhantomData<fn() -> F>,
 }
 
 impl Lock {
@@ -58,7 +43,7 @@ impl Lock {
     /// without control characters. Re-entry does not change it. The layouts of other libraries
     /// cannot store one.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
-        self.options.label = label.as_ref().into();
+        self.request.label = label.as_ref().into();
         self
     }
 }
@@ -66,30 +51,33 @@ impl Lock {
 impl From<Lock> for Lock<Unfenced> {
     /// The same lock, beside others that have no fencing tokens.
     fn from(lock: Lock) -> Self {
-        let Lock { client, kind, permits, name, options, .. } = lock;
-        Self { client, kind, permits, name, options, fencing: PhantomData }
+        let Lock { client, request, renewal, .. } = lock;
+        Self { client, request, renewal, fencing: PhantomData }
     }
 }
 
 impl<F> Lock<F> {
     pub(crate) fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
-        let settings = client.engine().settings();
-        let options = Options {
+        let settings = client.engine.settings();
+        let request = Request {
+            name: name.into(),
+            kind,
+            permits: None,
             ttl: settings.ttl,
             delay: Duration::ZERO,
             label: settings.label.clone(),
             wait: settings.wait,
+            renewal: None,
             owner: None,
-            renewal: RenewalOptions::default(),
             polling: None,
             cancelled: None,
         };
-        Self { client: client.clone(), kind, permits: None, name: name.into(), options, fencing: PhantomData }
+        Self { client: client.clone(), request, renewal: RenewalOptions::default(), fencing: PhantomData }
     }
 
     /// Makes it a semaphore with this number of permits.
     pub(crate) fn of_permits(mut self, permits: u32) -> Self {
-        self.permits = Some(permits);
+        self.request.permits = Some(permits);
         self
     }
 
@@ -98,15 +86,15 @@ impl<F> Lock<F> {
     /// [`max_ttl`](crate::Builder::max_ttl). While the guard lives the lease is renewed in the
     /// background, unless [`lease`](Lock::lease) fixed it.
     pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
-        self.options.renewal.fixed = false;
+        self.request.ttl = ttl;
+        self.renewal.fixed = false;
         self
     }
 
     /// A lease of this TTL that is not renewed: it ends even while the guard lives.
     pub fn lease(mut self, ttl: Duration) -> Self {
-        self.options.ttl = ttl;
-        self.options.renewal.fixed = true;
+        self.request.ttl = ttl;
+        self.renewal.fixed = true;
         self
     }
 
@@ -115,27 +103,27 @@ impl<F> Lock<F> {
     /// masters' clocks measure it. TTL and delay together must not exceed the
     /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
-        self.options.delay = delay;
+        self.request.delay = delay;
         self
     }
 
     /// The time between renewals: from a millisecond to two thirds of the TTL, so that a failed
     /// renewal can be retried. The default is a third, as for Redisson's watchdog.
     pub fn renew_every(mut self, interval: Duration) -> Self {
-        self.options.renewal.interval = Some(interval);
+        self.renewal.interval = Some(interval);
         self
     }
 
     /// Renews the lease `times` times at most; then it runs out.
     pub fn renew_at_most(mut self, times: u32) -> Self {
-        self.options.renewal.times = Some(times);
+        self.renewal.times = Some(times);
         self
     }
 
     /// Renews the lease only as far as `time` after the acquire, so nobody holds the lock for
     /// longer. `time` must not be below the TTL.
     pub fn hold_at_most(mut self, time: Duration) -> Self {
-        self.options.renewal.at_most = Some(time);
+        self.renewal.at_most = Some(time);
         self
     }
 
@@ -143,14 +131,14 @@ impl<F> Lock<F> {
     /// runs out when the work hangs. The shortest interval is 10 ms; the acquire counts as the
     /// first call.
     pub fn heartbeat(mut self, interval: Duration) -> Self {
-        self.options.renewal.heartbeat = Some(interval);
+        self.renewal.heartbeat = Some(interval);
         self
     }
 
     /// How long [`acquire`](Lock::acquire) waits, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero
     /// means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
-        self.options.wait = wait;
+        self.request.wait = wait;
         self
     }
 
@@ -158,14 +146,14 @@ impl<F> Lock<F> {
     /// ms at least, up to `tries` times within the [`wait`](Lock::wait). Polling puts load on the
     /// masters, and waiters in the queue may be served first.
     pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
-        self.options.polling = Some(Polling { interval, tries });
+        self.request.polling = Some(Polling { interval, tries });
         self
     }
 
     /// Ends a waiting acquire with [`Error::Cancelled`] when `token` is cancelled. It leaves
     /// nothing behind.
     pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
-        self.options.cancelled = Some(token);
+        self.request.cancelled = Some(token);
         self
     }
 
@@ -173,13 +161,13 @@ impl<F> Lock<F> {
     /// [`Redlock::owner`](crate::Redlock::owner). A [`semaphore`](crate::Redlock::semaphore)
     /// refuses it: each permit has an owner of its own.
     pub fn owned_by(mut self, owner: &Owner) -> Self {
-        self.options.owner = Some(*owner);
+        self.request.owner = Some(*owner);
         self
     }
 
     /// The lock's name.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.request.name
     }
 
     /// Tries once, with one round to all masters, and returns as soon as a majority has granted or
@@ -255,7 +243,7 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_as(self.named_owner()?, self.options.wait).await
+        self.acquire_as(self.named_owner()?, self.request.wait).await
     }
 
     /// [`acquire`](Lock::acquire) [without async](crate::blocking).
@@ -266,22 +254,8 @@ impl<F> Lock<F> {
     /// Acquires the lock for this owner, or for a new one.
     pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
         // The caller gives the wait and the owner: an election's differ from these options.
-        let Options { ttl, delay, label, renewal, polling, cancelled, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
-        let request = Request {
-            name: self.name.clone(),
-            kind: self.kind,
-            permits: self.permits,
-            ttl,
-            delay,
-            label,
-            wait,
-            owner,
-            renewal,
-            polling,
-            cancelled,
-        };
-        let grant = self.client.engine().acquire(request).await?;
+        let request = Request { owner, wait, renewal: self.renewal()?, ..self.request.clone() };
+        let grant = self.client.engine.acquire(request).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
 
@@ -304,21 +278,21 @@ impl<F> Lock<F> {
     ///
     /// See [`Guard::hand_over`].
     pub async fn adopt(&self, handover: &Handover) -> Result<Guard<F>, Error> {
-        if *handover.name() != self.name {
+        if *handover.name() != self.request.name {
             let shown = |name: &str| quoted(name, 28);
             return Err(handover
-                .invalid(&format!("it is for lock {}, not {}", shown(handover.name()), shown(&self.name)))
+                .invalid(&format!("it is for lock {}, not {}", shown(handover.name()), shown(self.name())))
                 .into());
         }
-        if handover.kind() != self.kind || handover.permit().map(|permit| permit.of) != self.permits {
+        let permits = handover.permit.map(|permit| permit.of);
+        if handover.kind != self.request.kind || permits != self.request.permits {
             return Err(handover
                 .invalid("it is for another kind of lock, or another number of permits")
                 .into());
         }
-        let Options { ttl, label, renewal, .. } = self.options.clone();
-        let renewal = renewal.for_ttl(ttl, self.client.engine().usual_renewal())?;
-        let adoption = Adoption { handover: handover.clone(), kind: self.kind, ttl, label, renewal };
-        let grant = self.client.engine().adopt(adoption).await?;
+        let Request { kind, ttl, label, .. } = self.request.clone();
+        let adoption = Adoption { handover: handover.clone(), kind, ttl, label, renewal: self.renewal()? };
+        let grant = self.client.engine.adopt(adoption).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
 
@@ -355,7 +329,7 @@ impl<F> Lock<F> {
     /// ```
     pub async fn release(&self) -> Result<(), Error> {
         let owner = self.named_owner()?.ok_or_else(Invalid::no_owner)?;
-        self.client.engine().release_by_owner(self.kind, self.name.clone(), owner).await
+        self.client.engine.release_by_owner(self.request.kind, self.request.name.clone(), owner).await
     }
 
     /// [`release`](Lock::release) [without async](crate::blocking).
@@ -390,7 +364,8 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn force_release(&self, owner: &Owner) -> Result<(), Error> {
-        self.client.engine().break_lock(self.name.clone(), *owner, self.kind, self.permits).await
+        let Request { name, kind, permits, .. } = &self.request;
+        self.client.engine.break_lock(name.clone(), *owner, *kind, *permits).await
     }
 
     /// [`force_release`](Lock::force_release) [without async](crate::blocking).
@@ -421,9 +396,10 @@ impl<F> Lock<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn inspect(&self) -> Result<Inspection, Error> {
-        check_permits(self.permits)?;
-        let seen = self.client.engine().inspect(self.name.clone(), self.kind).await?;
-        Ok(Inspection::new(self.name.clone(), seen))
+        let Request { name, kind, permits, .. } = &self.request;
+        check_permits(*permits)?;
+        let seen = self.client.engine.inspect(name.clone(), *kind).await?;
+        Ok(Inspection::new(name.clone(), seen))
     }
 
     /// [`inspect`](Lock::inspect) [without async](crate::blocking).
@@ -447,10 +423,10 @@ impl<F> Lock<F> {
     ///
     /// See [`Redlock::mutex`](crate::Redlock::mutex).
     pub async fn is_held_by(&self, owner: &Owner) -> Result<bool, Error> {
-        let engine = self.client.engine();
-        let name = self.name.clone();
-        let owner = engine.owner_on_masters(self.kind, &name, *owner);
-        engine.is_held_by(name, self.kind, self.permits, owner).await
+        let engine = &self.client.engine;
+        let Request { name, kind, permits, .. } = &self.request;
+        let owner = engine.owner_on_masters(*kind, name, *owner);
+        engine.is_held_by(name.clone(), *kind, *permits, owner).await
     }
 
     /// [`is_held_by`](Lock::is_held_by) [without async](crate::blocking).
@@ -458,19 +434,24 @@ impl<F> Lock<F> {
         blocking::wait(&self.client, self.is_held_by(owner))
     }
 
+    /// How leases are renewed; `None` for a fixed one.
+    fn renewal(&self) -> Result<Option<Arc<Renewal>>, Invalid> {
+        self.renewal.for_ttl(self.request.ttl, self.client.engine.usual_renewal())
+    }
+
     /// The owner of `owned_by`, or of `Owner::scope`; none for a semaphore.
     fn named_owner(&self) -> Result<Option<Owner>, Invalid> {
-        match (self.permits, self.options.owner) {
-            (Some(_), Some(owner)) => Err(Invalid::owned_permit(&self.name, owner)),
+        match (self.request.permits, self.request.owner) {
+            (Some(_), Some(owner)) => Err(Invalid::owned_permit(self.name(), owner)),
             (Some(_), None) => Ok(None),
-            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine().client()))),
+            (None, owner) => Ok(owner.or_else(|| Owner::of_scope(self.client.engine.client()))),
         }
     }
 }
 
 impl<F> fmt::Debug for Lock<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, options: Options { ttl, wait, owner, .. }, .. } = self;
+        let Request { kind, name, ttl, wait, owner, .. } = &self.request;
         f.debug_struct("Lock")
             .field("kind", &kind.word())
             .field("name", name)

@@ -5,9 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
+use uuid::Uuid;
+
 use crate::blocking;
 use crate::engine::Engine;
-use crate::error::Error;
+use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
@@ -15,7 +18,6 @@ use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
 use crate::vote::{Outcome, Vote};
-use tokio::sync::watch;
 
 /// Who leads, according to the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,9 +94,9 @@ pub struct Observer {
 impl Observer {
     pub(super) fn begin(client: &Arc<Inner>, name: &Arc<str>, interval: Duration) -> Self {
         let (tell, seen) = watch::channel(None);
-        let engine = client.engine().clone();
+        let engine = client.engine.clone();
         let name = name.clone();
-        client.engine().spawn_until_closed(async move {
+        client.engine.spawn_until_closed(async move {
             tokio::select! {
                 biased;
                 () = tell.closed() => {}
@@ -158,19 +160,16 @@ async fn keep_looking(
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observed, Error> {
     let seen = engine.inspect(name.clone(), Kind::Lock).await?;
-    let mut observed = Observed::of(&Inspection::new(name.clone(), seen), &engine.master_status());
-    if let Observed::Leader(leader) = &mut observed {
-        leader.is_ours = leader.owner.parse().is_ok_and(|owner: Owner| owner.client() == engine.client());
-    }
-    Ok(observed)
+    Ok(Observed::of(&Inspection::new(name.clone(), seen), &engine.master_status(), engine.client()))
 }
 
 impl Observed {
-    /// Who leads, by these answers of masters with these statuses. One that left the set meanwhile
-    /// has none, and does not count.
-    fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
-        if let Some(holder) = seen.holder() {
-            return Self::Leader(Leader { owner: holder.owner, term: seen.fencing_token(), is_ours: false });
+    /// Who leads, as `client` sees it, by these answers of masters with these statuses. One that
+    /// left the set meanwhile has none, and does not count.
+    fn of(seen: &Inspection, standings: &[MasterStatus], client: Uuid) -> Self {
+        if let Some(Holder { owner, .. }) = seen.holder() {
+            let is_ours = owner.parse().is_ok_and(|owner: Owner| owner.client() == client);
+            return Self::Leader(Leader { owner, term: seen.fencing_token(), is_ours });
         }
         // A master that may have forgotten the leader cannot tell that there is none.
         let knows = |vote: &Vote| {

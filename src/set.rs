@@ -48,41 +48,36 @@ impl Init {
 #[derive(Clone)]
 #[must_use = "it does nothing before `change_members`"]
 pub struct SetChange {
-    pub(crate) what: What,
+    /// The URL of a master that joins.
+    pub(crate) add: Option<Arc<str>>,
+    /// The URL or name of a master that leaves, after that.
+    pub(crate) remove: Option<Arc<str>>,
     pub(crate) tell: Tell,
 }
 
 /// Is told what is waited for, and for how long yet at most.
 pub(crate) type Tell = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
-/// What to change.
-#[derive(Clone, Debug)]
-pub(crate) enum What {
-    Add(Box<str>),
-    Remove(Box<str>),
-    Replace { old: Box<str>, new: Box<str> },
-}
-
 impl SetChange {
-    fn new(what: What) -> Self {
-        Self { what, tell: Arc::new(|_, _| {}) }
+    fn new(add: Option<&str>, remove: Option<&str>) -> Self {
+        Self { add: add.map(Into::into), remove: remove.map(Into::into), tell: Arc::new(|_, _| {}) }
     }
 
     /// One more master, by its URL. Other clients connect to it with their own users and passwords.
     pub fn add(url: impl AsRef<str>) -> Self {
-        Self::new(What::Add(url.as_ref().into()))
+        Self::new(Some(url.as_ref()), None)
     }
 
     /// One master less, by its URL or its name, dead or not. Most of the masters have to
     /// answer for that.
     pub fn remove(master: impl AsRef<str>) -> Self {
-        Self::new(What::Remove(master.as_ref().into()))
+        Self::new(None, Some(master.as_ref()))
     }
 
     /// Another master in place of one: it joins before the old one leaves, or afterwards if the old
     /// one does not answer.
     pub fn replace(old: impl AsRef<str>, new: impl AsRef<str>) -> Self {
-        Self::new(What::Replace { old: old.as_ref().into(), new: new.as_ref().into() })
+        Self::new(Some(new.as_ref()), Some(old.as_ref()))
     }
 
     /// Calls `tell` a few times a second with what the change waits for, and for how long yet at

@@ -58,15 +58,15 @@ impl Redlock {
     /// ```
     pub async fn shutdown(&self, deadline: Duration) -> Shutdown {
         let (reply, flushed) = oneshot::channel();
-        let engine = self.inner().engine().clone();
-        self.inner().executor().spawn(async move {
+        let engine = self.inner.engine.clone();
+        self.inner.host.executor.spawn(async move {
             let in_time = tokio::time::timeout(deadline, engine.close()).await.is_ok();
             let _ = reply.send(in_time); // the caller may have gone
         });
         let is_complete = flushed.await.unwrap_or(false);
         let unconfirmed = self
-            .inner()
-            .engine()
+            .inner
+            .engine
             .unacknowledged()
             .map(|(master, left)| Unconfirmed { master: master.clone(), left });
         Shutdown { unconfirmed: unconfirmed.collect(), is_complete }
@@ -74,7 +74,7 @@ impl Redlock {
 
     /// [`shutdown`](Redlock::shutdown) [without async](crate::blocking).
     pub fn shutdown_blocking(&self, deadline: Duration) -> Result<Shutdown, Error> {
-        blocking::wait(self.inner(), async { Ok(self.shutdown(deadline).await) })
+        blocking::wait(&self.inner, async { Ok(self.shutdown(deadline).await) })
     }
 }
 

@@ -59,13 +59,6 @@ pub(crate) enum Checked {
 }
 
 impl Checked {
-    fn new(origin: Origin, password_from: Option<&PasswordCallback>) -> Result<Self, Invalid> {
-        match origin {
-            Origin::Url(url) => Address::parse(&url, password_from).map(Self::Address),
-            Origin::Custom(master) => Ok(Self::Custom(master)),
-        }
-    }
-
     /// Examines it, if it is a server.
     pub(crate) async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
         let (master, server) = match self {
@@ -108,13 +101,16 @@ pub(crate) fn check(
         count if count > MAX_MASTERS => return Err(Invalid::too_many_masters(count, MAX_MASTERS)),
         _ => {}
     }
-    let mut origins: Vec<Checked> = Vec::new();
+    let mut all: Vec<Checked> = Vec::new();
     for Source(origin) in sources {
-        let origin = Checked::new(origin, password_from)?;
-        if origins.iter().any(|known| known.is_same_as(&origin)) {
-            return Err(Invalid::duplicate_master(&origin.name()));
+        let checked = match origin {
+            Origin::Url(url) => Checked::Address(Address::parse(&url, password_from)?),
+            Origin::Custom(master) => Checked::Custom(master),
+        };
+        if all.iter().any(|known| known.is_same_as(&checked)) {
+            return Err(Invalid::duplicate_master(&checked.name()));
         }
-        origins.push(origin);
+        all.push(checked);
     }
-    Ok(origins)
+    Ok(all)
 }

@@ -30,9 +30,22 @@ impl Votes {
         Self(None)
     }
 
-    /// How many masters did not do what was asked, by their answer.
-    pub(crate) fn against(&self) -> Against<'_> {
-        Against(self)
+    /// How many masters did not do what was asked, by their answer. One that was not waited for does
+    /// not count as refusing.
+    pub(crate) fn against(&self) -> String {
+        let words = ["held", "free", "refused", "unreachable", "silent", "not waited for"];
+        let word_for = |outcome: &Outcome| match outcome {
+            Outcome::Granted => None,
+            Outcome::Held { .. } => Some(words[0]),
+            Outcome::Absent => Some(words[1]),
+            Outcome::Refused { .. } => Some(words[2]),
+            Outcome::Unreachable(_) => Some(words[3]),
+            Outcome::Unknown(_) => Some(words[4]),
+            Outcome::Pending => Some(words[5]),
+        };
+        let count = |word: &str| self.iter().filter(|vote| word_for(&vote.outcome) == Some(word)).count();
+        let counts = words.into_iter().filter(|word| count(word) > 0);
+        counts.map(|word| format!("{} {word}", count(word))).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -69,32 +82,6 @@ impl fmt::Display for Votes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, vote) in self.iter().enumerate() {
             write!(f, "{}{vote}", if i == 0 { "" } else { "; " })?;
-        }
-        Ok(())
-    }
-}
-
-/// The votes against, in counts. A master that was not waited for does not count as refusing.
-pub(crate) struct Against<'a>(&'a [Vote]);
-
-impl fmt::Display for Against<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = ["held", "free", "refused", "unreachable", "silent", "not waited for"];
-        let word = |outcome: &Outcome| match outcome {
-            Outcome::Granted => None,
-            Outcome::Held { .. } => Some(words[0]),
-            Outcome::Absent => Some(words[1]),
-            Outcome::Refused { .. } => Some(words[2]),
-            Outcome::Unreachable(_) => Some(words[3]),
-            Outcome::Unknown(_) => Some(words[4]),
-            Outcome::Pending => Some(words[5]),
-        };
-        let count = |wanted: &str| self.0.iter().filter(|vote| word(&vote.outcome) == Some(wanted)).count();
-        let mut separator = "";
-        for (count, word) in words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0)
-        {
-            write!(f, "{separator}{count} {word}")?;
-            separator = ", ";
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ use crate::invalid::Invalid;
 
 /// Waits for an operation of this client, if this thread may wait.
 pub(crate) fn wait<T>(client: &Inner, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    wait_unless_lent(client.has_own_thread(), operation)
+    wait_unless_lent(client.host.has_own_thread(), operation)
 }
 
 /// Waits for `loss`, for `time` at most by the client's clock, if this thread may wait.
@@ -73,8 +73,8 @@ pub(crate) fn wait_within(
     time: Duration,
     loss: impl Future<Output = Error>,
 ) -> Result<Option<Error>, Error> {
-    check(client.has_own_thread())?;
-    let clock = client.engine().clock();
+    check(client.host.has_own_thread())?;
+    let clock = client.engine.clock();
     let end = clock.now() + time;
     Ok(caller::block_on_within(loss, || end.since(clock.now())))
 }

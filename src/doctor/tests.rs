@@ -17,13 +17,8 @@ const INFO: &str = "redis_version:7.4.1\r\nrole:master\r\nconnected_slaves:0\r\n
 
 fn visitor() -> Visitor {
     let max_ttl = Duration::from_secs(30);
-    let terms = Terms {
-        record: "quorate:master".into(),
-        decree: "quorate:decree".into(),
-        max_ttl,
-        all_new: false,
-        follows: true,
-    };
+    let terms =
+        Terms { record: "quorate:master".into(), decree: "quorate:decree".into(), max_ttl, all_new: false };
     let timeout = Duration::from_millis(250);
     Visitor { terms, prefix: "quorate:".into(), quorum: 2, left: vec![], timeout, wall_ahead: NOW as i64 }
 }

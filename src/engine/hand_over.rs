@@ -52,7 +52,8 @@ impl Engine {
     /// come late.
     async fn give_away(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<Handover, Error> {
         let secret = fresh_uuid(&*self.random);
-        let handover = Handover::new(hold.kind, hold.name.clone(), secret, self.fingerprint(), hold.permit);
+        let (kind, name, permit) = (hold.kind, hold.name.clone(), hold.permit);
+        let handover = Handover { kind, name, secret, masters: self.fingerprint(), permit };
         self.give_to(handover.owner(), hold, generation).await?;
         Ok(handover)
     }
@@ -166,7 +167,7 @@ impl Engine {
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { handover, kind, ttl, label, renewal } = adoption;
-        let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit());
+        let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit);
         let transit = hold(handover.owner());
         let hold = hold(self.fresh_owner());
         let mut hold_state = hold.state.lock().await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Moment};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The longest sleep. Timers stop while the machine is suspended and leases do not, so leases are
 /// looked at soon after a suspend.
@@ -46,7 +46,7 @@ impl<T> Schedule<T> {
 
     /// Puts `thing` on the schedule.
     pub(crate) fn put(&self, at: Moment, thing: T) -> Scheduled {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.numbers += 1;
         let entry = Scheduled { at, number: state.numbers };
         state.entries.insert(entry, thing);
@@ -58,7 +58,7 @@ impl<T> Schedule<T> {
 
     /// Takes something off the schedule, if it is still there.
     pub(crate) fn remove(&self, entry: Scheduled) {
-        self.lock().entries.remove(&entry);
+        self.state.lock().entries.remove(&entry);
     }
 
     /// Waits until something is due, and takes it off: up to `most` things at once. `None` when the
@@ -66,7 +66,7 @@ impl<T> Schedule<T> {
     pub(crate) async fn due(&self, most: usize) -> Option<Vec<T>> {
         loop {
             let sleep = {
-                let mut state = self.lock();
+                let mut state = self.state.lock();
                 if state.closed {
                     return None;
                 }
@@ -91,12 +91,8 @@ impl<T> Schedule<T> {
 
     /// Ends the waiting.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_one();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Agenda<T>> {
-        self.state.lock()
     }
 }
 

@@ -144,45 +144,40 @@ impl Handshake {
 
     /// Reads the master's answer, and notes whether the master may vote.
     pub fn outcome(&self, hello: &Hello, answer: Result<Value, Failure>) -> HelloOutcome {
-        match answer.map(|value| read(&value)) {
-            Ok(Some(Answer::Master(shown))) => {
-                self.note_time(hello, shown.time);
-                self.next(hello, *shown)
+        let (time, answer) = match answer.map(|value| read(&value)) {
+            Ok(Some(read)) => read,
+            Ok(None) => {
+                let why = "it answered the handshake in an unknown form";
+                return self.refused(Failure::refused(Refusal::Other, why));
             }
-            Ok(Some(Answer::OtherRecord { time })) => {
-                self.note_time(hello, time);
+            Err(Failure::Refused { reason, detail }) => {
+                return self.refused(Failure::refused(reason, format!("the handshake failed: {detail}")));
+            }
+            Err(unreachable @ Failure::Unreachable(_)) => return HelloOutcome::Refused(unreachable),
+            Err(Failure::Unknown(_)) => {
+                return HelloOutcome::Refused(Failure::Unreachable("it did not answer the handshake".into()));
+            }
+        };
+        self.note_time(hello, time);
+        match answer {
+            Answer::Master(shown) => self.next(hello, *shown),
+            Answer::OtherRecord => {
                 let why = "its record is none that this version knows: use the version that wrote it";
                 self.refused(Failure::refused(Refusal::OtherTerms, why))
             }
-            Ok(Some(Answer::Written { time })) => {
-                self.note_time(hello, time);
-                HelloOutcome::Ask(self.hello(hello.is_new))
-            }
-            Ok(Some(Answer::Refused { error, time })) => {
-                self.note_time(hello, time);
-                match error.strip_prefix("CLOCK ") {
-                    Some(why) if !hello.has_masters_time => {
-                        let why = why.strip_suffix("the others").unwrap_or(why);
-                        let which = "this host's, and too few masters answer to tell which is right";
-                        HelloOutcome::Again(Failure::refused(Refusal::Clock, format!("{why}{which}")))
-                    }
-                    Some(why) => self.refused(Failure::refused(Refusal::Clock, why)),
-                    None => {
-                        let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
-                        self.refused(Failure::refused(Refusal::of_reply(&error), why))
-                    }
+            Answer::Written => HelloOutcome::Ask(self.hello(hello.is_new)),
+            Answer::Refused(error) => match error.strip_prefix("CLOCK ") {
+                Some(why) if !hello.has_masters_time => {
+                    let why = why.strip_suffix("the others").unwrap_or(why);
+                    let which = "this host's, and too few masters answer to tell which is right";
+                    HelloOutcome::Again(Failure::refused(Refusal::Clock, format!("{why}{which}")))
                 }
-            }
-            Ok(None) => {
-                self.refused(Failure::refused(Refusal::Other, "it answered the handshake in an unknown form"))
-            }
-            Err(Failure::Refused { reason, detail }) => {
-                self.refused(Failure::refused(reason, format!("the handshake failed: {detail}")))
-            }
-            Err(unreachable @ Failure::Unreachable(_)) => HelloOutcome::Refused(unreachable),
-            Err(Failure::Unknown(_)) => {
-                HelloOutcome::Refused(Failure::Unreachable("it did not answer the handshake".into()))
-            }
+                Some(why) => self.refused(Failure::refused(Refusal::Clock, why)),
+                None => {
+                    let why = error.split_once(' ').map_or(&*error, |(_, why)| why);
+                    self.refused(Failure::refused(Refusal::of_reply(&error), why))
+                }
+            },
         }
     }
 
@@ -318,20 +313,13 @@ impl Handshake {
 enum Answer {
     Master(Box<Shown>),
     /// What is at the record's key makes no sense, or is that of a later version.
-    OtherRecord {
-        time: u64,
-    },
-    Written {
-        time: u64,
-    },
-    Refused {
-        error: Arc<str>,
-        time: u64,
-    },
+    OtherRecord,
+    Written,
+    Refused(Arc<str>),
 }
 
-/// `None` where the answer has an unknown form.
-fn read(reply: &Value) -> Option<Answer> {
+/// The master's time (us), and what else it answered; `None` where that has an unknown form.
+fn read(reply: &Value) -> Option<(u64, Answer)> {
     let items = reply.list()?;
     let text = |i: usize| items.get(i).and_then(Value::text).cloned();
     let number = |i: usize| items.get(i).and_then(Value::int)?.try_into().ok();
@@ -341,19 +329,14 @@ fn read(reply: &Value) -> Option<Answer> {
             let time = number(1)?;
             let record = MasterRecord::read(fields);
             if record.is_none() && !fields.is_empty() {
-                return Some(Answer::OtherRecord { time });
+                return Some((time, Answer::OtherRecord));
             }
-            Some(Answer::Master(Box::new(Shown {
-                time,
-                later: u64::MAX,
-                run_id: text(2)?,
-                replid2: text(3)?,
-                decree: text(4)?,
-                record,
-            })))
+            let [run_id, replid2, decree] = [text(2)?, text(3)?, text(4)?];
+            let shown = Shown { time, later: u64::MAX, run_id, replid2, decree, record };
+            Some((time, Answer::Master(Box::new(shown))))
         }
-        "written" | "changed" => Some(Answer::Written { time: number(1)? }),
-        "refused" => Some(Answer::Refused { error: text(1)?, time: number(2)? }),
+        "written" | "changed" => Some((number(1)?, Answer::Written)),
+        "refused" => Some((number(2)?, Answer::Refused(text(1)?))),
         _ => None,
     }
 }
@@ -388,13 +371,8 @@ mod tests {
     /// A handshake of a client that begins a set, which is shown a master without a record after so
     /// long.
     fn begins_after(waited: Duration) -> (Terms, Hello) {
-        let terms = Terms {
-            record: "r".into(),
-            decree: "d".into(),
-            max_ttl: Duration::from_secs(1),
-            all_new: false,
-            follows: true,
-        };
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false };
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms.clone(), clock.clone(), Arc::new(SystemRandom));
         trust.membership().begin(Some(Beginning { id: "id".into(), never_used: None }));

@@ -1,6 +1,5 @@
 //! [`Trust`]: which masters may vote, and what time it is, as far as one client knows.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -40,8 +39,10 @@ const NO_SESSION: u64 = u64::MAX;
 /// A view that is none any more.
 const OLD_VIEW: u64 = u64::MAX - 1;
 
+/// What is told of each change of the voters.
+type Follower = dyn Fn(&Arc<Voters>) + Send + Sync;
+
 /// Which masters may vote, and what time it is, as far as one client knows.
-#[derive(Debug)]
 pub(crate) struct Trust {
     pub(super) terms: Terms,
     pub(super) clock: Arc<dyn Clock>,
@@ -58,7 +59,7 @@ pub(crate) struct Trust {
     /// Their view.
     view: AtomicU64,
     /// Told when the voters are others.
-    follower: OnceLock<Follower>,
+    follower: OnceLock<Box<Follower>>,
     /// Whether the membership knows of another list: every acquire asks.
     has_other_list: AtomicBool,
     pub(crate) random: Arc<dyn Random>,
@@ -109,22 +110,22 @@ impl Trust {
         heard: Moment,
         time: u64,
     ) -> Result<(), ClockError> {
-        self.clocks().note(index, asked, heard, time)
+        self.clocks.lock().note(index, asked, heard, time)
     }
 
     /// How many of these masters have clocks that agree with the median now.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
-        self.clocks().how_many_agree(masters, self.clock.now())
+        self.clocks.lock().how_many_agree(masters, self.clock.now())
     }
 
     /// The time on which a majority of the masters agrees, if that is known.
     pub(super) fn known_time(&self) -> Option<TrustedTime> {
-        self.clocks().time(self.clock.now())
+        self.clocks.lock().time(self.clock.now())
     }
 
     /// How exactly the time is known, if it is.
     pub(crate) fn time_precision(&self) -> TimePrecision {
-        let clocks = self.clocks();
+        let clocks = self.clocks.lock();
         match clocks.time(self.clock.now()) {
             None if clocks.has_seen_most() => TimePrecision::Vague,
             None => TimePrecision::Unknown,
@@ -259,18 +260,18 @@ impl Trust {
                 return;
             }
             *known = voters.clone();
-            self.clocks().voters = voters.masters;
+            self.clocks.lock().voters = voters.masters;
             self.view.store(voters.view, Ordering::Relaxed);
             voters
         };
         if let Some(follower) = self.follower.get() {
-            (follower.0)(&voters); // unlocked
+            follower(&voters); // unlocked
         }
     }
 
     /// Has this told of each change of the voters.
     pub(crate) fn tell(&self, follower: impl Fn(&Arc<Voters>) + Send + Sync + 'static) {
-        let _ = self.follower.set(Follower(Box::new(follower))); // called once
+        let _ = self.follower.set(Box::new(follower)); // called once
     }
 
     /// A master showed a record of this view, and votes by it from now on.
@@ -311,10 +312,6 @@ impl Trust {
         &self.terms
     }
 
-    fn clocks(&self) -> MutexGuard<'_, Clocks> {
-        self.clocks.lock()
-    }
-
     pub(super) fn standings(&self) -> MutexGuard<'_, Box<[Standing]>> {
         self.standings.lock()
     }
@@ -335,16 +332,5 @@ impl Trust {
             }
         };
         voters.masters.iter().zip(&voters.names).map(status).collect()
-    }
-}
-
-/// What is told of each change of the voters.
-struct Follower(Box<OnVoters>);
-
-type OnVoters = dyn Fn(&Arc<Voters>) + Send + Sync;
-
-impl fmt::Debug for Follower {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Follower")
     }
 }

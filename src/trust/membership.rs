@@ -116,8 +116,6 @@ pub(crate) struct Membership {
     /// How many of these are its list.
     listed: usize,
     terms: Terms,
-    /// Whether it goes along when the members change.
-    follows: bool,
     begins: Option<Beginning>,
     /// Whether masters that lost state rejoin without those that do not answer.
     recovers: bool,
@@ -244,12 +242,10 @@ impl Shown {
 impl Membership {
     pub(crate) fn new(names: Vec<Arc<str>>, terms: Terms) -> Self {
         let count = names.len();
-        let follows = terms.follows;
         Self {
             names,
             listed: count,
             terms,
-            follows,
             begins: None,
             recovers: false,
             newest: None,
@@ -424,8 +420,7 @@ impl Membership {
             |newest: &&MasterRecord| (&newest.set, newest.generation) == (&record.set, record.generation);
         let record = record.next(next);
         if let Some(newest) = self.newest.as_ref().filter(is_newest).filter(|_| self.has_room_for(&record)) {
-            let in_time = (self.terms.quarantine() - LATE).as_micros();
-            let until = since.saturating_add(u64::try_from(in_time).unwrap_or(u64::MAX));
+            let until = since.saturating_add(micros(self.terms.quarantine() - LATE));
             self.decision = Some((newest.clone(), until));
             self.newest = Some(record);
             self.locate();
@@ -599,7 +594,7 @@ impl Membership {
 
     /// Whether a set began with the newest list of this client's set, to which it went along.
     fn follows_to_set(&self, record: &MasterRecord) -> bool {
-        let is_its_client = |newest: &&MasterRecord| self.follows && self.follows_to(newest);
+        let is_its_client = |newest: &&MasterRecord| self.follows_to(newest);
         let Some(newest) = self.newest.as_ref().filter(is_its_client) else { return false };
         let is_its = |its: &Members| {
             its.len() == newest.members.len()
@@ -650,8 +645,7 @@ impl Membership {
 
     /// Whether the client goes along to this generation from the one that its list is of.
     fn follows_to(&self, record: &MasterRecord) -> bool {
-        let listed = self.list_in(record);
-        let is_its = listed.is_some_and(|listed| self.follows || *listed == record.members);
+        let is_its = self.list_in(record).is_some();
         (is_its || self.went_along(record)) && self.has_room_for(record)
     }
 
@@ -666,7 +660,7 @@ impl Membership {
     fn went_along(&self, record: &MasterRecord) -> bool {
         let is_cut = record.generation > record.earlier.len() as u64;
         let is_joined = self.joined.as_ref() == Some(&record.set);
-        self.follows && (is_cut || is_joined) && self.newest_of(record).is_some()
+        (is_cut || is_joined) && self.newest_of(record).is_some()
     }
 
     /// Whether this client has the terms of the set.
@@ -838,7 +832,7 @@ impl<'a> MasterCase<'a> {
     fn begin_new(&self) -> HelloStep {
         let Membership { names, listed, .. } = self.membership;
         let record = self.first(NEW.into(), Members::in_order(&names[..*listed]), MemberState::Member);
-        self.write(None, record, Some(Duration::ZERO), Promised::default())
+        self.write(None, record, Duration::ZERO)
     }
 
     /// Makes the master a candidate of the set, if it is to join it and is no master of it, nor of
@@ -861,8 +855,7 @@ impl<'a> MasterCase<'a> {
         // Another number each time: a decision names one candidacy, and not one before it.
         let member = FIRST_DRAWN + (self.random.fresh_u64() % u64::from(u32::MAX / 2)) as u32;
         let record = MasterRecord { member, state, ..self.anew(newest) };
-        let quarantine = self.membership.terms.quarantine();
-        Some(self.write(self.shown.record.as_ref(), record, Some(quarantine), Promised::default()))
+        Some(self.write(self.shown.record.as_ref(), record, self.membership.terms.quarantine()))
     }
 
     /// Has a master rejoin the set of most masters, if another set prepared it as a candidate.
@@ -904,9 +897,8 @@ impl<'a> MasterCase<'a> {
 
     /// Writes a candidate of the set that begins.
     fn prepare(&self, found: Option<&MasterRecord>, first: MasterRecord, begins: &Beginning) -> HelloStep {
-        let quarantine = self.membership.terms.quarantine();
         match &begins.never_used {
-            None => self.write(found, first, Some(quarantine), Promised::default()),
+            None => self.write(found, first, self.membership.terms.quarantine()),
             Some(never_used) if found.is_none() && never_used.contains(&self.shown.run_id) => {
                 self.begin_now(first)
             }
@@ -985,7 +977,7 @@ impl<'a> MasterCase<'a> {
         }
         if self.lost_state(record) {
             return match newest {
-                _ if self.is_new => self.write_new(record),
+                _ if self.is_new => self.write(Some(record), self.anew(record), Duration::ZERO),
                 Some(_) => self.rejoin(Some(record)),
                 None => HelloStep::Wait(
                     "it lost its state while its set begins: `quorate init` goes on with it".to_owned(),
@@ -1052,15 +1044,9 @@ impl<'a> MasterCase<'a> {
             let why = "another master joined its set under its name: quorate members remove, and then add";
             return Some(HelloStep::Wait(why.to_owned()));
         }
-        let record = record.carried(newest, record.member, fresh(self.random));
-        let found = self.shown.stamp();
-        Some(HelloStep::write(Change {
-            found,
-            quarantine: None,
-            least: 0,
-            record,
-            decree: Decree::Unchanged,
-        }))
+        Some(HelloStep::write(Change::of(record, |record| {
+            *record = record.carried(newest, record.member, fresh(self.random));
+        })))
     }
 
     /// A candidate becomes a member when all masters of its set showed a moment ago that their
@@ -1094,11 +1080,10 @@ impl<'a> MasterCase<'a> {
 
     fn at_none(&self) -> HelloStep {
         let Membership { names, newest, begins, .. } = self.membership;
-        let mut records = self.others().map(|(_, record)| record);
-        let member = self.others().map(|(_, its)| its).find(|its| its.state == MemberState::Member);
-        match (newest, member.or_else(|| records.next()), self.unheard()) {
+        let member = self.others().find(|(_, its)| its.state == MemberState::Member);
+        match (newest, member.or_else(|| self.others().next()), self.unheard()) {
             (Some(_), ..) => self.rejoin(None),
-            (None, Some(found), _) => {
+            (None, Some((_, found)), _) => {
                 let place = self.membership.seen[self.index]
                     .member
                     .or_else(|| found.members.id_of(&names[self.index]));
@@ -1135,7 +1120,7 @@ impl<'a> MasterCase<'a> {
         let all = newest.members.len();
         let record = self.anew(newest).carried(newest, member, fresh(self.random));
         let own = self.shown.record.as_ref();
-        let rejoin = |decree| self.write_decree(own, record, Some(terms.quarantine()), decree);
+        let rejoin = |decree| self.write_decree(own, record, terms.quarantine(), decree);
         if promised.len() * 2 > all {
             return rejoin(Decree::New(evidence.handed_on(promised)));
         }
@@ -1237,12 +1222,8 @@ impl<'a> MasterCase<'a> {
     /// one.
     fn set_of_most(&self) -> Option<&'a MasterRecord> {
         let ours = self.membership.newest.as_ref()?;
-        (self.members_of(&ours.set) * 2 > ours.members.len()).then_some(ours)
-    }
-
-    /// How many others are members of this set.
-    fn members_of(&self, set: &str) -> usize {
-        self.membership.members_of(set, self.index)
+        let is_most = self.membership.members_of(&ours.set, self.index) * 2 > ours.members.len();
+        is_most.then_some(ours)
     }
 
     /// The record of a master in the first generation of a set.
@@ -1274,33 +1255,22 @@ impl<'a> MasterCase<'a> {
         }
     }
 
-    /// Writes the record of a master in this process that restarted.
-    fn write_new(&self, record: &MasterRecord) -> HelloStep {
-        self.write(Some(record), self.anew(record), Some(Duration::ZERO), Promised::default())
-    }
-
-    /// Gives the master a place in a set, which knows what it promised from now on.
-    fn write(
-        &self,
-        found: Option<&MasterRecord>,
-        record: MasterRecord,
-        quarantine: Option<Duration>,
-        promised: Promised,
-    ) -> HelloStep {
-        self.write_decree(found, record, quarantine, Decree::New(promised))
+    /// Gives the master a place in a set, which has promised nothing in it yet.
+    fn write(&self, found: Option<&MasterRecord>, record: MasterRecord, quarantine: Duration) -> HelloStep {
+        self.write_decree(found, record, quarantine, Decree::New(Promised::default()))
     }
 
     fn write_decree(
         &self,
         found: Option<&MasterRecord>,
         record: MasterRecord,
-        quarantine: Option<Duration>,
+        quarantine: Duration,
         decree: Decree,
     ) -> HelloStep {
         let its = found.filter(|found| found.set == record.set).map_or(0, |found| found.quarantine);
         let found = found.map(|found| found.stamp.clone());
         let least = self.membership.seen[self.index].latest.max(its);
-        HelloStep::write(Change { found, quarantine, least, record, decree })
+        HelloStep::write(Change { found, quarantine: Some(quarantine), least, record, decree })
     }
 
     /// Begins a set with a master that no client ever used. Its quarantine is over, and tells when
@@ -1324,7 +1294,7 @@ impl<'a> MasterCase<'a> {
         let name = |at: usize| &self.membership.names[at];
         let differs = |other: &MasterRecord| other.set != record.set && other.state == MemberState::Member;
         let all = self.membership.newest_of(record).unwrap_or(record).members.len();
-        let is_of_most = (self.members_of(&record.set) + 1) * 2 > all;
+        let is_of_most = (self.membership.members_of(&record.set, self.index) + 1) * 2 > all;
         if let Some((at, other)) = self.others().find(|(_, other)| differs(other) && !is_of_most) {
             let why = format!(
                 "its set is {}, and that of {} is {}: name the masters of one set",

@@ -22,8 +22,6 @@ pub(crate) struct Terms {
     pub(crate) max_ttl: Duration,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
-    /// Whether this client goes along when the members of the set change.
-    pub(crate) follows: bool,
 }
 
 impl Terms {

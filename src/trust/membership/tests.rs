@@ -32,7 +32,7 @@ impl Random for Dice {
 }
 
 fn terms(max_ttl: Duration) -> Terms {
-    Terms { record: "r".into(), decree: "d".into(), max_ttl, all_new: false, follows: true }
+    Terms { record: "r".into(), decree: "d".into(), max_ttl, all_new: false }
 }
 
 /// A master: its process, its record, and until when it remembers a lock to be whose.
