@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::dispatch::Forward;
 use super::engine::Engine;
 use super::hold::{Epoch, Hold, HoldState, Target};
 use super::tally::{Round, Tally};
@@ -21,7 +22,6 @@ use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
 use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, outcome};
-use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -217,13 +217,17 @@ impl Engine {
 
     /// Sends a clean-up to one master once, and waits for the answer, however long that takes.
     async fn send_and_wait(&self, index: usize, clean_up: &CleanUpOp) -> Outcome {
-        let (to, answer) = oneshot::channel();
+        let (to, mut answers) = mpsc::unbounded_channel();
+        let sink = Arc::new(Forward { to, read: |answer, _| answer });
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
-        let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
         let CleanUpOp { target, round_number, op, .. } = clean_up;
-        let on = index.into();
-        self.dispatcher.send_op(on, target, *round_number, op, call_kind, last_word);
-        answer.await.unwrap_or(Outcome::Pending)
+        self.dispatcher.send_op(index.into(), target, *round_number, op, call_kind, sink);
+        while let Some((_, answer)) = answers.recv().await {
+            if !is_overdue(&answer) {
+                return outcome(answer);
+            }
+        }
+        Outcome::Pending
     }
 
     fn is_worth_repeating(&self, outcome: &Outcome, expires_by: Moment, patience_ends: Moment) -> bool {
@@ -299,24 +303,6 @@ impl ReplySink for CleanUpSink {
         }
         if let Some(votes) = &self.votes {
             votes.vote(index, outcome.into(), self.engine.clock().now());
-        }
-    }
-}
-
-/// Receives the last answer of one master to a clean-up that is repeated.
-struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
-
-impl ReplySink for LastWord {
-    fn is_wanted(&self, _index: usize) -> bool {
-        true
-    }
-
-    fn receive(&self, _index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
-        if is_overdue(&answer) {
-            return;
-        }
-        if let Some(to) = self.0.lock().take() {
-            let _ = to.send(outcome(answer)); // the client may be gone
         }
     }
 }

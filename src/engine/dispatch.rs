@@ -17,7 +17,7 @@ use super::tally::{Round, RoundContext};
 use crate::clock::{Clock, TrustedTime};
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
+use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Value, Words};
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Op, Subject};
@@ -339,6 +339,23 @@ impl Dispatcher {
             }
         };
         tokio::time::timeout(timeout, known).await.is_ok()
+    }
+}
+
+/// Hands each answer on, as what `read` makes of it and of the master's time, with the master's
+/// index. What nobody waits for any more is not sent.
+pub(super) struct Forward<T> {
+    pub(super) to: mpsc::UnboundedSender<(usize, T)>,
+    pub(super) read: fn(Result<Value, Failure>, Option<u64>) -> T,
+}
+
+impl<T: Send> ReplySink for Forward<T> {
+    fn is_wanted(&self, _index: usize) -> bool {
+        !self.to.is_closed()
+    }
+
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        let _ = self.to.send((index, (self.read)(answer, time))); // the caller may be gone
     }
 }
 
