@@ -12,7 +12,7 @@ use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
-use super::quorum::{Decision, Ruling, Tokens, rule};
+use super::quorum::{Decision, Tokens, goes_on};
 use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
@@ -245,7 +245,7 @@ impl Attempt {
         self.hear_out(wake_handle).await;
         for _ in 0..PERSISTENCE {
             let votes = self.round().votes();
-            if rule(&votes, &self.hold.owner.to_string()) == Ruling::Withdraw {
+            if !goes_on(&votes, &self.hold.owner.to_string()) {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
