@@ -99,7 +99,7 @@ pub(crate) struct Lease {
     /// Where the lease is on the schedule.
     pub(super) entry: Option<Scheduled>,
     /// Cancelled when the lease is lost or over. Made on first use.
-    ended: Option<CancellationToken>,
+    pub(super) ended: Option<CancellationToken>,
 }
 
 impl Hold {
@@ -265,28 +265,20 @@ impl Lease {
         self.lost.is_some() || self.timer.deadline == Moment::default()
     }
 
-    /// Begins a lease. Returns the token by which the guards of the lease before learn that theirs
-    /// is lost.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
-        let before = self.ended.take();
+    /// Begins a lease.
+    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) {
         *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
-        before
     }
 
     /// Marks the lease lost, though it may not be over yet.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn mark_lost(&mut self, cause: Loss) -> Option<CancellationToken> {
+    pub(super) fn mark_lost(&mut self, cause: Loss) {
         self.lost.get_or_insert(cause);
-        self.ended.clone()
     }
 
     /// Ends the lease: it was released, or is known to be lost. Its guards may still try to
     /// release.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn end(&mut self) -> Option<CancellationToken> {
+    pub(super) fn end(&mut self) {
         self.timer.deadline = Moment::default();
-        self.ended.clone()
     }
 }
 

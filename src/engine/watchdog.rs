@@ -60,7 +60,6 @@ impl Engine {
                     }
                 }
             }
-            ((), None)
         });
     }
 }
