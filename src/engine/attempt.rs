@@ -65,7 +65,7 @@ impl Attempt {
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
         if attempt.hold_state.holds == 0 && attempt.hold.kind.is_shared() {
-            attempt.hold.epochs.end(); // a release that is still repeated would remove what is granted now
+            attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
         attempt.ask_masters(attempt.places.previous_ticket());
         attempt

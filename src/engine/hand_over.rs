@@ -78,7 +78,7 @@ impl Engine {
         };
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
-        hold.epochs.end();
+        hold.end_epoch();
         let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
         let expires_by = transfer.round().expires_by(transfer.way.kept());

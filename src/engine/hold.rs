@@ -4,7 +4,7 @@
 //!
 //! | number | rises | who compares it |
 //! |---|---|---|
-//! | `epochs` | when the last hold is given up, or is about to be handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
+//! | `epoch` | when the last hold is given up, or is about to be handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
 //! | `generation` | when a lease begins, or is superseded because it lapsed | a guard: it can neither use nor release the next lease |
 //! | `surplus` | when a hold is released without its guard | a guard: it has nothing left to release |
 
@@ -49,7 +49,8 @@ pub(crate) struct Hold {
     /// Locked for as long as an operation of this owner runs, a release until it was sent.
     pub(crate) state: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
-    pub(super) epochs: Epochs,
+    /// Which epoch it is: see [`Epoch`].
+    epoch: AtomicU64,
     /// Notified when a lease begins. Only of a named owner: others have no second caller.
     lease_begun: Option<Box<Notify>>,
 }
@@ -119,8 +120,8 @@ impl Hold {
     }
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
-        let (state, lease, epochs) = Default::default();
-        Self { name, owner, kind, permit, _picked: None, state, lease, epochs, lease_begun: None }
+        let (state, lease, epoch) = Default::default();
+        Self { name, owner, kind, permit, _picked: None, state, lease, epoch, lease_begun: None }
     }
 
     pub(super) fn target(&self) -> Target {
@@ -174,7 +175,12 @@ impl Hold {
     /// Drops every hold, so that nothing about this lease is sent any more but its clean-up.
     pub(super) fn give_up(&self, hold_state: &mut HoldState) {
         hold_state.holds = 0;
-        self.epochs.end();
+        self.end_epoch();
+    }
+
+    /// Ends the present epoch: what was not sent yet is not sent any more.
+    pub(super) fn end_epoch(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
     }
 
     /// Notes a sign of life of the work under the lease of `generation`.
@@ -216,10 +222,6 @@ impl Hold {
     }
 }
 
-/// Counts the epochs of one hold.
-#[derive(Debug, Default)]
-pub(super) struct Epochs(AtomicU64);
-
 /// The epoch of a hold in which an operation was asked for. Once the epoch is over, the operation
 /// is not sent any more: the owner gave up what it had.
 #[derive(Clone)]
@@ -228,25 +230,14 @@ pub(super) struct Epoch {
     number: u64,
 }
 
-impl Epochs {
-    /// Ends the present epoch: what was not sent yet is not sent any more.
-    pub(super) fn end(&self) {
-        self.0.fetch_add(1, Ordering::Release);
-    }
-
-    fn number(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
 impl Epoch {
     /// The present epoch.
     pub(super) fn of(hold: &Arc<Hold>) -> Self {
-        Self { hold: hold.clone(), number: hold.epochs.number() }
+        Self { hold: hold.clone(), number: hold.epoch.load(Ordering::Acquire) }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.hold.epochs.number() != self.number
+        self.hold.epoch.load(Ordering::Acquire) != self.number
     }
 }
 
