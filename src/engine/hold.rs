@@ -138,13 +138,6 @@ impl Hold {
         self.lease.lock()
     }
 
-    /// When the lease of `generation` ends, or ended, also where it could not be renewed; the
-    /// origin of time if it was released, taken away, or followed by another one.
-    pub(crate) fn deadline(&self, generation: u64) -> Moment {
-        let lease = self.lease();
-        if lease.generation == generation { lease.timer.deadline } else { Moment::default() }
-    }
-
     /// Whether there is a lease that is neither over nor given up.
     pub(crate) fn stands(&self, now: Moment) -> bool {
         let lease = self.lease();
@@ -181,25 +174,6 @@ impl Hold {
     /// Ends the present epoch: what was not sent yet is not sent any more.
     pub(super) fn end_epoch(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
-    }
-
-    /// Notes a sign of life of the work under the lease of `generation`.
-    pub(crate) fn touch(&self, generation: u64, now: Moment) {
-        let mut lease = self.lease();
-        if lease.generation == generation {
-            lease.timer.touched = lease.timer.touched.max(now);
-        }
-    }
-
-    /// Cancelled when the lease of `generation` is lost or over.
-    pub(crate) fn ended(&self, generation: u64) -> CancellationToken {
-        let mut lease = self.lease();
-        if lease.generation == generation {
-            return lease.ended();
-        }
-        let over = CancellationToken::new();
-        over.cancel();
-        over
     }
 
     /// How the lease of `generation` was lost, as an error; `None` while it stands at `now`.
@@ -242,7 +216,8 @@ impl Epoch {
 }
 
 impl Lease {
-    fn ended(&mut self) -> CancellationToken {
+    /// Cancelled when the lease is lost or over.
+    pub(super) fn ended(&mut self) -> CancellationToken {
         let over = self.is_over();
         let token = self.ended.get_or_insert_with(CancellationToken::new);
         if over {
