@@ -17,15 +17,6 @@ use crate::protocol::Op;
 /// How often in a row to ask again because the set of masters has changed.
 pub(super) const MOVES: u32 = 3;
 
-/// How long to wait for votes where a lease was not extended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hearing {
-    /// Until the decision.
-    Short,
-    /// Until it is known that the lease is lost for certain, or for every vote.
-    Full,
-}
-
 impl Engine {
     /// Extends the lease of `generation` to `ttl` from now on. If that fails, the lease stands as
     /// before, unless a majority said for certain that it is gone.
@@ -44,17 +35,17 @@ impl Engine {
                 return Err(loss);
             }
             let extension = Extension { hold, generation, ttl, hold_state };
-            engine.extend_one(extension, timeout, Hearing::Short).await.map(|_| ())
+            engine.extend_one(extension, timeout).await.map(|_| ())
         })
         .await
     }
 
-    /// Extends one lease. Returns the moment at which its round was sent.
+    /// Extends one lease. Returns the moment at which its round was sent. Where that fails, it is
+    /// known for certain that the lease is lost, or every vote is in.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
         timeout: Duration,
-        hearing: Hearing,
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
@@ -79,7 +70,7 @@ impl Engine {
             moves += 1;
             hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         };
-        if decision != Decision::Granted && hearing == Hearing::Full {
+        if decision != Decision::Granted {
             round.until_certain().await;
         }
         // The entries may live longer now.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use super::engine::{Engine, fresh_uuid};
-use super::extend::{Hearing, MOVES};
+use super::extend::MOVES;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::leases::Extension;
@@ -121,7 +121,7 @@ impl Engine {
             extends += 1;
             let ttl = hold.lease().timer.ttl;
             let extension = Extension { hold: hold.clone(), generation, ttl, hold_state };
-            self.extend_one(extension, self.settings.timeout_within(ttl), Hearing::Short).await?;
+            self.extend_one(extension, self.settings.timeout_within(ttl)).await?;
         }
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use futures::future::join_all;
 
 use super::engine::Engine;
-use super::extend::Hearing;
 use super::hold::Hold;
 use super::leases::Extension;
 
@@ -45,7 +44,7 @@ impl Engine {
         let generation = extension.generation;
         let ttl = extension.ttl;
         let timeout = self.settings.timeout_within(ttl);
-        let extended = self.extend_one(extension, timeout, Hearing::Full).await;
+        let extended = self.extend_one(extension, timeout).await;
         self.leases.change(&hold, |lease| {
             if lease.generation == generation {
                 match extended {
