@@ -203,16 +203,10 @@ impl Attempt {
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }
 
-    /// Checks again, as time has passed since the votes, that a lease can begin by this grant, or
-    /// that the lease to enter again still stands.
+    /// Checks that a lease can begin by this grant now, or that the lease to enter again still
+    /// stands.
     fn check_that_it_counts(&mut self) -> Result<(), Error> {
-        let no_quorum = |late| Err(verdict::no_quorum(&self.hold.name, self.round().votes(), late));
-        if !self.round().clocks_agree() {
-            return no_quorum(false);
-        }
-        if self.engine.clock().now() >= lease::deadline(self.round().sent, self.ask.ttl) {
-            return no_quorum(true);
-        }
+        self.round().check_that_it_counts(&self.hold.name, self.ask.ttl)?;
         // Where the lease has lapsed meanwhile there is none to enter, and the extend that was sent
         // brought no new token to begin another one with.
         let enters_again = self.hold_state.holds > 0;

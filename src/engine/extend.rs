@@ -96,21 +96,17 @@ impl Engine {
     }
 
     fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
-        let now = self.clock().now();
-        if let Some(loss) = hold.loss(generation, now) {
+        if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss); // a caller may have seen it end: a lease that ended does not come back
         }
-        if now >= lease::deadline(round.sent, ttl) {
-            return Err(verdict::no_quorum(&hold.name, round.votes(), true));
-        }
-        if !round.clocks_agree() {
-            return Err(verdict::no_quorum(&hold.name, round.votes(), false));
-        }
+        round.check_that_it_counts(&hold.name, ttl)?;
         self.leases.prolong(hold, round.sent, ttl, None);
         Ok(())
     }
 
-    fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
+    /// The error of a round that did not extend the lease, or hand it over: it is lost where that
+    /// is certain.
+    pub(super) fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
         let error = verdict::not_ours(&hold.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
             self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));

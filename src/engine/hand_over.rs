@@ -84,11 +84,7 @@ impl Engine {
         let expires_by = transfer.round().expires_by(transfer.way.kept());
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
-            let error = verdict::not_ours(&hold.name, transfer.round().votes());
-            if matches!(error, Error::Lost { .. }) {
-                self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));
-            }
-            return Err(error);
+            return Err(self.not_extended(hold, transfer.round()));
         }
         // The adopter asks on other connections, and must not come before this.
         transfer.done().until_all().await;
@@ -194,12 +190,7 @@ impl Engine {
         // Otherwise a soon release would leave the entry of the hand-over on a master not asked
         // yet.
         transfer.round().until_all().await;
-        if self.clock().now() >= lease::deadline(sent, ttl) {
-            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
-        }
-        if !transfer.round().clocks_agree() {
-            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
-        }
+        transfer.round().check_that_it_counts(&hold.name, ttl)?;
         let first_round = transfer.round_number;
         let kept = transfer.way.kept();
         let round = transfer.done();

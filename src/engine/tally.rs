@@ -10,7 +10,9 @@ use std::time::Duration;
 use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
+use super::verdict;
 use crate::clock::{Clock, Moment};
+use crate::error::Error;
 use crate::lease;
 use crate::master::{Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
@@ -151,9 +153,18 @@ impl Round {
         Self { tally: Arc::new(tally), sent, width: Duration::ZERO }
     }
 
+    /// Checks that a round which granted `ttl` grants it now: time has passed since the votes.
+    pub(super) fn check_that_it_counts(&self, name: &Arc<str>, ttl: Duration) -> Result<(), Error> {
+        let is_late = self.tally.context.clock.now() >= lease::deadline(self.sent, ttl);
+        if is_late || !self.clocks_agree() {
+            return Err(verdict::no_quorum(name, self.votes(), is_late));
+        }
+        Ok(())
+    }
+
     /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
     /// master's vote.
-    pub(super) fn clocks_agree(&self) -> bool {
+    fn clocks_agree(&self) -> bool {
         let context = &self.tally.context;
         let granted = self.granted();
         context.trust.how_many_agree(granted.iter()) >= quorum(self.voters().len())
