@@ -99,13 +99,7 @@ enum Awaiting {
 
 /// One master's part.
 struct CastVote {
-    outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; of a stale operation the
-    /// later round or the higher token that it came after; 0 if the reply has none.
-    token: u64,
-    seen: Option<Arc<Seen>>,
-    /// Whether the master granted, which does not count because its clock is off.
-    is_discounted: bool,
+    said: Decoded,
     latency: Duration,
 }
 
@@ -124,13 +118,7 @@ impl Round {
     /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
     /// over is not sent any more.
     pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Self {
-        let pending = || CastVote {
-            outcome: Outcome::Pending,
-            token: 0,
-            seen: None,
-            is_discounted: false,
-            latency: Duration::ZERO,
-        };
+        let pending = || CastVote { said: Outcome::Pending.into(), latency: Duration::ZERO };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
             masters: voters.masters,
@@ -238,8 +226,8 @@ impl Round {
         let counted = self.tally.counted();
         let vote = |(master, vote): (&Arc<str>, &CastVote)| Vote {
             master: master.clone(),
-            outcome: vote.outcome.clone(),
-            latency: if vote.outcome == Outcome::Pending { waited } else { vote.latency },
+            outcome: vote.said.outcome.clone(),
+            latency: vote.latency(waited),
         };
         self.tally.voters.names.iter().zip(&counted.cast).map(vote).collect()
     }
@@ -248,22 +236,19 @@ impl Round {
     pub(super) fn record(&self) -> Record {
         let waited = self.tally.context.clock.now().since(self.sent);
         let counted = self.tally.counted();
-        Record::new(counted.cast.iter().map(|CastVote { outcome, latency, .. }| match outcome {
-            Outcome::Pending => (outcome, waited),
-            _ => (outcome, *latency),
-        }))
+        Record::new(counted.cast.iter().map(|vote| (&vote.said.outcome, vote.latency(waited))))
     }
 
     /// Whether the grants agree on a token.
     pub(super) fn tokens(&self) -> Tokens {
         let counted = self.tally.counted();
-        let granted = counted.cast.iter().filter(|vote| vote.outcome == Outcome::Granted);
-        agree(counted.cast.len(), granted.map(|vote| vote.token))
+        let granted = counted.cast.iter().filter(|vote| vote.said.outcome == Outcome::Granted);
+        agree(counted.cast.len(), granted.map(|vote| vote.said.token))
     }
 
     /// What each master replied to an inspection.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
-        self.tally.counted().cast.iter().map(|vote| vote.seen.clone()).collect()
+        self.tally.counted().cast.iter().map(|vote| vote.said.seen.clone()).collect()
     }
 
     /// The masters that granted.
@@ -274,14 +259,14 @@ impl Round {
     /// The masters that refuse because they have a higher token than this. A `stale` reply carries
     /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
     pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
-        self.tally.counted().masters_with(|vote| {
-            matches!(vote.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && vote.token > token
+        self.tally.counted().masters_with(|CastVote { said, .. }| {
+            matches!(said.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && said.token > token
         })
     }
 
     /// The masters whose grants do not count because their clocks are off.
     pub(super) fn discounted(&self) -> MasterSet {
-        self.tally.counted().masters_with(|vote| vote.is_discounted)
+        self.tally.counted().masters_with(|vote| vote.said.is_discounted)
     }
 
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
@@ -299,15 +284,14 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
-        self.tally.counted().masters_with(|vote| wanted(&vote.outcome))
+        self.tally.counted().masters_with(|vote| wanted(&vote.said.outcome))
     }
 }
 
 impl Tally {
     /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
-        let Decoded { outcome, token, seen, is_discounted, .. } = said;
-        let vote = CastVote { outcome, token, seen, is_discounted, latency: heard.since(self.sent) };
+        let vote = CastVote { said, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
             if !counted.vote(index, vote) {
@@ -393,17 +377,22 @@ impl ReplySink for Tally {
 }
 
 impl CastVote {
+    /// How long the answer took; `waited` while there is none.
+    fn latency(&self, waited: Duration) -> Duration {
+        if self.said.outcome == Outcome::Pending { waited } else { self.latency }
+    }
+
     /// Whether the master has a grant that is none of a lease with this token.
     fn is_stray(&self, token: u64) -> bool {
-        match self.outcome {
-            Outcome::Granted => self.token > token,
-            _ => self.is_discounted && self.token > 0,
+        match self.said.outcome {
+            Outcome::Granted => self.said.token > token,
+            _ => self.said.is_discounted && self.said.token > 0,
         }
     }
 
     /// Whether the place of the attempt before may still be in this master's queue.
     fn leaves_place(&self) -> bool {
-        self.outcome != Outcome::Pending && !self.outcome.takes_over()
+        self.said.outcome != Outcome::Pending && !self.said.outcome.takes_over()
     }
 }
 
@@ -414,11 +403,11 @@ impl Counted {
             return false;
         }
         let known = &mut self.cast[self.masters.before(index)];
-        if known.outcome != Outcome::Pending {
+        if known.said.outcome != Outcome::Pending {
             return false;
         }
-        self.granted += usize::from(vote.outcome == Outcome::Granted);
-        self.not_yours += usize::from(vote.outcome.is_definite_no());
+        self.granted += usize::from(vote.said.outcome == Outcome::Granted);
+        self.not_yours += usize::from(vote.said.outcome.is_definite_no());
         self.pending -= 1;
         *known = vote;
         true
