@@ -123,7 +123,7 @@ impl Grant {
     /// polled, the drop of the grant releases; later the release goes on by itself.
     pub(crate) async fn release(mut self) -> Result<(), Error> {
         self.given_back = true;
-        self.engine.release(&self.hold, self.generation).await
+        self.engine.release(&self.hold, Some(self.generation)).await
     }
 }
 

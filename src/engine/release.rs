@@ -33,16 +33,20 @@ struct Release {
 }
 
 impl Engine {
-    /// Gives back one hold of the lease of `generation`. Once begun, the release goes on whether or
-    /// not the caller waits.
-    pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
+    /// Gives back one hold of the lease of `generation`; without that, one of its owner, whichever
+    /// guard has it. Once begun, the release goes on whether or not the caller waits.
+    pub(crate) async fn release(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        generation: Option<u64>,
+    ) -> Result<(), Error> {
         let begun = match hold.state.try_lock() {
-            Ok(hold_state) => self.give_back(hold, hold_state, Some(generation))?,
+            Ok(hold_state) => self.give_back(hold, hold_state, generation)?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
                     let hold_state = hold.state.lock().await;
-                    engine.give_back(&hold, hold_state, Some(generation))
+                    engine.give_back(&hold, hold_state, generation)
                 })
                 .await?
             }
@@ -77,16 +81,10 @@ impl Engine {
         owner: Owner,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
-        let Some(hold) = self.leases.holds.find(kind, &name, owner) else {
-            return Err(Error::NotHeld { name, owner, votes: Votes::default() });
-        };
-        let owned = hold.clone();
-        let begun = self.run(|engine| async move {
-            let hold_state = owned.state.lock().await;
-            engine.give_back(&owned, hold_state, None)
-        });
-        let begun = begun.await?;
-        self.until_released(&hold, begun).await
+        match self.leases.holds.find(kind, &name, owner) {
+            Some(hold) => self.release(&hold, None).await,
+            None => Err(Error::NotHeld { name, owner, votes: Votes::default() }),
+        }
     }
 
     /// Counts one hold less, and sends the masters the holds that are left.
