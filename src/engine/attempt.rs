@@ -243,10 +243,7 @@ impl Attempt {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
-            let round = self.round.take().expect("it is taken at the end");
-            round.cancel();
-            self.places.leave_previous(&round);
-            self.note_entries(&round);
+            let round = self.end_round().expect("it is taken at the end");
             self.places.note_earlier(&round);
             self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
@@ -283,15 +280,21 @@ impl Attempt {
         !has_some && has_free(&votes, self.hold.permits())
     }
 
+    /// Takes the round, of which nothing is sent any more, and notes what it may have left.
+    fn end_round(&mut self) -> Option<Round> {
+        let round = self.round.take()?;
+        round.cancel();
+        self.places.leave_previous(&round);
+        self.note_entries(&round);
+        Some(round)
+    }
+
     /// Takes back what some masters granted, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Where this returns early, the drop undoes the attempt, but for the holds of a lease that
         // stands.
         let place = self.ask.place.filter(|_| self.hold_state.holds == 0)?;
-        let round = self.round.take()?;
-        round.cancel();
-        self.places.leave_previous(&round);
-        self.note_entries(&round);
+        let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, Some(Withdrawal { place, from }));
@@ -316,10 +319,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let Some(round) = self.round.take() else { return };
-        round.cancel();
-        self.places.leave_previous(&round);
-        self.note_entries(&round);
+        let Some(round) = self.end_round() else { return };
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, None);
         self.places.give_up(&round);
