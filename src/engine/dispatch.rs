@@ -22,7 +22,7 @@ use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Op, Subject};
 use crate::random::Random;
-use crate::trust::{Handshake, MasterStatus, TimePrecision, Trust, Voters};
+use crate::trust::{Handshake, TimePrecision, Trust, Voters};
 use crate::vote::Refusal;
 
 /// How many submissions are handed over before the masters' links get their turn.
@@ -104,11 +104,6 @@ impl Dispatcher {
         async move { drop(all.await) }
     }
 
-    /// How the masters stand with this client.
-    pub(super) fn status(&self) -> Vec<MasterStatus> {
-        self.trust().status(|index| self.masters.get(index).and_then(|master| master.contact()))
-    }
-
     /// The voters are others from now on. Returns what connects to those that are new, and is
     /// bounded.
     pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
@@ -170,19 +165,7 @@ impl Dispatcher {
         timeout: Duration,
         epoch: Option<Epoch>,
     ) -> Round {
-        self.ask_voters(self.voters(), hold, round_number, op, timeout, epoch)
-    }
-
-    /// The same, to these.
-    pub(super) fn ask_voters(
-        &self,
-        voters: Arc<Voters>,
-        hold: &Hold,
-        round_number: u64,
-        op: &Op,
-        timeout: Duration,
-        epoch: Option<Epoch>,
-    ) -> Round {
+        let voters = self.voters();
         let to = voters.masters;
         let round = self.begin_round(voters, epoch);
         self.send_round(round, to, hold, round_number, op, timeout)
@@ -222,12 +205,14 @@ impl Dispatcher {
         target: &Target,
         round_number: u64,
         op: &Op,
-        kind: CallKind,
+        call_kind: CallKind,
         sink: Arc<dyn ReplySink>,
     ) -> Duration {
         let time = self.time_for(op);
-        let words = self.words(target, round_number, op, time);
-        self.send(target.kind.script(), words, kind, sink, to);
+        let Target { name, kind, permit, owner } = target;
+        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
+        let words = op.words(subject, *owner, round_number, time);
+        self.send(kind.script(), words, call_kind, sink, to);
         time.width
     }
 
@@ -247,13 +232,6 @@ impl Dispatcher {
     /// Whether nothing can be sent any more, because the runtime has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.submissions.is_closed()
-    }
-
-    /// The words of an operation. `time` is that which it goes by.
-    fn words(&self, target: &Target, round_number: u64, op: &Op, time: TrustedTime) -> Words {
-        let Target { name, kind, permit, owner } = target;
-        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
-        op.words(subject, *owner, round_number, time)
     }
 
     /// The time that an operation goes by. A new grant proposes it as the token.
@@ -300,16 +278,20 @@ impl Dispatcher {
         })
     }
 
+    /// Asks all masters what they know of a name.
+    pub(super) fn inspect(&self, name: &str, kind: Kind) -> Round {
+        let nobody = Owner::of_nobody(uuid::Uuid::nil());
+        let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
+        self.ask(&hold, 0, &Op::Inspect, self.timeout, None)
+    }
+
     /// Asks the masters for the time while it is known vaguely, by an inspection of this name.
     pub(super) async fn ask_for_time(&self, name: &str, kind: Kind) {
         for _ in 0..TIME_QUESTIONS {
             if self.trust().time_precision() != TimePrecision::Vague {
                 return;
             }
-            let name = kind.names(name).swap_remove(0);
-            let nobody = Owner::of_nobody(uuid::Uuid::nil());
-            let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            let round = self.ask(&hold, 0, &Op::Inspect, self.timeout, None);
+            let round = self.inspect(&kind.names(name)[0], kind);
             round.decision().await; // most have answered
             if self.trust().time_precision() == TimePrecision::Vague {
                 round.until_all().await;

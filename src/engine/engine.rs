@@ -107,7 +107,8 @@ impl Engine {
 
     /// How the masters stand with this client.
     pub(crate) fn master_status(&self) -> Vec<MasterStatus> {
-        self.dispatcher.status()
+        let masters = self.dispatcher.masters();
+        self.dispatcher.trust().status(|index| masters.get(index).and_then(|master| master.contact()))
     }
 
     /// The same for all clients of this set of masters with this key prefix, whatever becomes of

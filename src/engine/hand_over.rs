@@ -314,8 +314,9 @@ impl Way<'_> {
     }
 
     fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
-        let epoch = Some(self.epoch.clone());
-        engine.dispatcher.ask_voters(voters, self.to, round_number, op, self.timeout, epoch)
+        let all = voters.masters;
+        let round = engine.dispatcher.begin_round(voters, Some(self.epoch.clone()));
+        engine.dispatcher.send_round(round, all, self.to, round_number, op, self.timeout)
     }
 }
 
