@@ -79,9 +79,10 @@ impl Engine {
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
         hold.end_epoch();
-        let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
+        let kept = lease::kept(ttl, Duration::ZERO);
+        let way = Way { from: hold, to: &transit, kept, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
-        let expires_by = transfer.round().expires_by(transfer.way.kept());
+        let expires_by = transfer.round().expires_by(kept);
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
             return Err(self.not_extended(hold, transfer.round()));
@@ -168,15 +169,12 @@ impl Engine {
         let mut hold_state = hold.state.lock().await;
         let ttl = *ttl;
         let epoch = Epoch::of(&hold);
-        let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
+        let kept = lease::kept(ttl, Duration::ZERO);
+        let way = Way { from: &transit, to: &hold, kept, label: label.clone(), timeout, epoch };
         let voters = self.dispatcher.voters();
         let mut transfer = Transfer::begin(self, voters, way, None);
-        let decision = transfer.round().decision().await;
-        if decision != Decision::Granted {
+        if transfer.round().decision().await != Decision::Granted {
             transfer.round().until_all().await; // to know who has the lock takes more votes
-        }
-        let sent = transfer.round().sent;
-        if decision != Decision::Granted {
             let votes = transfer.round().votes();
             let error = match verdict::misuse(&hold.name, hold.permits(), &votes) {
                 Some(misuse) => misuse,
@@ -192,13 +190,12 @@ impl Engine {
         transfer.round().until_all().await;
         transfer.round().check_that_it_counts(&hold.name, ttl)?;
         let first_round = transfer.round_number;
-        let kept = transfer.way.kept();
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
         hold_state.granted_under = round.voters().view;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
-        let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
+        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, renewal.clone()), terms);
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
@@ -259,7 +256,8 @@ struct Transfer<'a> {
 struct Way<'a> {
     from: &'a Arc<Hold>,
     to: &'a Arc<Hold>,
-    ttl: Duration,
+    /// For how long the masters keep the lock from others.
+    kept: Duration,
     label: Arc<str>,
     timeout: Duration,
     /// Once this is over the transfer is not taken back: the owner that began it gave the lock up.
@@ -271,7 +269,7 @@ impl<'a> Transfer<'a> {
     /// was handed over, and gets a new token.
     fn begin(engine: &'a Arc<Engine>, voters: Arc<Voters>, way: Way<'a>, handed: Option<u64>) -> Self {
         let from = way.from.owner;
-        let kept = way.kept();
+        let kept = way.kept;
         let label = way.label.clone();
         let round_number = engine.dispatcher.next_round_number();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
@@ -286,7 +284,7 @@ impl<'a> Transfer<'a> {
             Tokens::Split(highest) => highest,
         };
         let to = self.way.to;
-        let kept = self.way.kept();
+        let kept = self.way.kept;
         let label = self.way.label.clone();
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.round_number };
         let round_number = self.engine.dispatcher.next_round_number();
@@ -308,11 +306,6 @@ impl<'a> Transfer<'a> {
 }
 
 impl Way<'_> {
-    /// For how long the masters keep the lock from others.
-    fn kept(&self) -> Duration {
-        lease::kept(self.ttl, Duration::ZERO)
-    }
-
     fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
         let all = voters.masters;
         let round = engine.dispatcher.begin_round(voters, Some(self.epoch.clone()));
@@ -325,7 +318,7 @@ impl Drop for Transfer<'_> {
         let Some(round) = self.round.take() else { return };
         round.cancel(); // what was not sent yet needs no way back
         let engine = self.engine;
-        let kept = self.way.kept();
+        let kept = self.way.kept;
         let Way { from, to, label, epoch, .. } = &self.way;
         let (hold, op) = if self.is_void {
             (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.round_number), place: None })
