@@ -298,30 +298,6 @@ impl Dispatcher {
             }
         }
     }
-
-    /// Waits for a master to show the record of its set. Returns whether it is known by this
-    /// time-out, or that none has one.
-    pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
-        let known = async {
-            let trust = self.trust();
-            let connecting = self.all_ready(self.voters().masters);
-            let shown = async {
-                loop {
-                    let record_seen = trust.record_seen.notified();
-                    if trust.membership().newest().is_some() {
-                        return;
-                    }
-                    record_seen.await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = shown => {}
-                () = connecting => {} // masters of another kind have no records
-            }
-        };
-        tokio::time::timeout(timeout, known).await.is_ok()
-    }
 }
 
 /// Hands each answer on, as what `read` makes of it and of the master's time, with the master's
