@@ -183,11 +183,7 @@ impl Engine {
     pub(crate) fn spawn_until_closed(&self, task: impl Future<Output = ()> + Send + 'static) {
         let closing = self.closing.clone();
         self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = closing.cancelled_owned() => {}
-                () = task => {}
-            }
+            closing.run_until_cancelled_owned(task).await;
         });
     }
 
