@@ -179,15 +179,12 @@ impl Hold {
     /// How the lease of `generation` was lost, as an error; `None` while it stands at `now`.
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
-        let same = lease.generation == generation;
-        let over = !same || now >= lease.timer.deadline;
-        let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
-        Some(
-            self.lost_error(
-                cause,
-                lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes()),
-            ),
-        )
+        if lease.generation != generation {
+            return Some(self.lost_error(Loss::Expired, &[]));
+        }
+        let is_over = now >= lease.timer.deadline;
+        let cause = lease.lost.or(is_over.then_some(Loss::Expired))?;
+        Some(self.lost_error(cause, lease.trouble.as_ref().map_or(&[], |error| error.votes())))
     }
 
     /// The error of a lease that was lost by this cause.
