@@ -146,7 +146,7 @@ impl Engine {
             let trusted = absent.iter().filter(|index| trust.standing_of(*index) == Standing::Trusted);
             not_ours = not_ours.or(trusted.collect());
         }
-        Err(verdict::not_released(&hold.name, round.votes(), not_ours.len()))
+        Err(verdict::lost_if(not_ours.len(), &hold.name, round.votes()))
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.
