@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::clean_up::{CleanUpOp, Effort, Withdrawal};
+use super::clean_up::{CleanUpOp, Withdrawal};
 use super::engine::Engine;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
@@ -303,7 +303,7 @@ impl Attempt {
 
     /// Sends the holds that the owner has without this round.
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
-        let once = round.masters_to_undo(Effort::Once);
+        let once = round.may_have_written();
         if !once.is_empty() || !self.hold_state.maybe_held_on.is_empty() {
             let leaving = Leaving::Undone(self.first_round);
             drop(self.engine.send_holds_left(&self.hold, &mut self.hold_state, leaving, withdrawal, once));

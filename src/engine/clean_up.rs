@@ -34,7 +34,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
+enum Effort {
     /// The master has nothing of ours that we know of: it is sent a vote, so nothing at all if it
     /// is known to be out of reach.
     Once,
@@ -242,28 +242,22 @@ impl Engine {
 }
 
 impl Round {
-    /// The masters that may have run the operation: an undo has to be acknowledged by each.
+    /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
     pub(super) fn may_have_run(&self) -> MasterSet {
-        self.masters_to_undo(Effort::UntilAcknowledged)
+        let may_have =
+            |outcome: &Outcome| matches!(outcome, Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending);
+        // A vote that was discounted does not count, but the master has granted.
+        self.masters_with(may_have).or(self.discounted())
     }
 
-    /// The masters on which it takes this effort to undo an acquire or an extend.
-    pub(super) fn masters_to_undo(&self, effort: Effort) -> MasterSet {
-        // The vote does not count, but the master has granted.
-        let discounted = self.discounted();
-        let others = self.masters_with(|outcome| effort_to_undo(outcome) == Some(effort)).without(discounted);
-        if effort == Effort::UntilAcknowledged { others.or(discounted) } else { others }
-    }
-}
-
-/// What it takes to undo an acquire or an extend on a master with this outcome: pure.
-fn effort_to_undo(outcome: &Outcome) -> Option<Effort> {
-    match outcome {
-        Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Effort::UntilAcknowledged),
-        Outcome::Refused { reason, .. } if reason.comes_first() => None,
-        // Lua does not roll back: something may have been written.
-        Outcome::Refused { .. } => Some(Effort::Once),
-        Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
+    /// The masters that refused, and may have written something: Lua does not roll back. An undo is
+    /// sent to them once.
+    pub(super) fn may_have_written(&self) -> MasterSet {
+        let may_have = |outcome: &Outcome| match outcome {
+            Outcome::Refused { reason, .. } => !reason.comes_first(),
+            _ => false,
+        };
+        self.masters_with(may_have)
     }
 }
 
