@@ -244,7 +244,7 @@ impl Attempt {
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
             let round = self.end_round().expect("it is taken at the end");
-            self.places.note_earlier(&round);
+            self.places.note_own(&round);
             self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
@@ -322,7 +322,7 @@ impl Drop for Attempt {
         let Some(round) = self.end_round() else { return };
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, None);
-        self.places.give_up(&round);
+        self.places.note_own(&round); // given up with `places`
     }
 }
 
