@@ -43,7 +43,7 @@ pub(super) struct Attempt {
     /// The number of the first round of its lease; 0 before that round.
     first_round: u64,
     /// The last round; `None` when its votes have been dealt with.
-    round: Option<Round>,
+    round: Option<Arc<Round>>,
 }
 
 impl Attempt {
@@ -111,7 +111,7 @@ impl Attempt {
     }
 
     /// The round whose votes count.
-    pub(super) fn round(&self) -> &Round {
+    pub(super) fn round(&self) -> &Arc<Round> {
         self.round.as_ref().expect("it is taken at the end")
     }
 
@@ -185,7 +185,7 @@ impl Attempt {
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
-        self.hold_state.granted_under = round.voters().view;
+        self.hold_state.granted_under = round.voters.view;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
         let sent = round.sent;
         let ttl = self.ask.ttl;
@@ -281,7 +281,7 @@ impl Attempt {
     }
 
     /// Takes the round, of which nothing is sent any more, and notes what it may have left.
-    fn end_round(&mut self) -> Option<Round> {
+    fn end_round(&mut self) -> Option<Arc<Round>> {
         let round = self.round.take()?;
         round.cancel();
         self.places.leave_previous(&round);

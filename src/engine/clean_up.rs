@@ -16,7 +16,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::dispatch::Forward;
 use super::engine::Engine;
 use super::hold::{Epoch, Hold, HoldState, Target};
-use super::tally::{Round, Tally};
+use super::tally::Round;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
@@ -82,7 +82,7 @@ impl Engine {
         leaving: Leaving,
         withdrawal: Option<Withdrawal>,
         once: MasterSet,
-    ) -> Round {
+    ) -> Arc<Round> {
         debug_assert!(withdrawal.is_none() || hold_state.holds == 0, "a lease that stands is no attempt");
         let place = hold_state.is_queued.then_some(hold.owner);
         let op = Op::Release { holds: hold_state.holds, leaving, place };
@@ -90,7 +90,7 @@ impl Engine {
         let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
         let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
         let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
-        let votes = || Some(round.tally().clone());
+        let votes = || Some(round.clone());
         let mut until_acknowledged = hold_state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // The place is taken by the first message only: a later one may come when the waiter
@@ -109,8 +109,8 @@ impl Engine {
         let once = once.without(hold_state.maybe_held_on);
         self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
-        for index in round.voters().masters.without(hold_state.maybe_held_on.or(once)).iter() {
-            round.tally().count_unasked(index, Refusal::Other, "there is nothing to undo");
+        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once)).iter() {
+            round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
             (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);
@@ -159,7 +159,7 @@ impl Engine {
         first: &Op,
         clean_up: CleanUpOp,
         effort: Effort,
-        votes: Option<Arc<Tally>>,
+        votes: Option<Arc<Round>>,
     ) {
         if to.is_empty() {
             return;
@@ -267,7 +267,7 @@ struct CleanUpSink {
     engine: Arc<Engine>,
     clean_up: CleanUpOp,
     effort: Effort,
-    votes: Option<Arc<Tally>>,
+    votes: Option<Arc<Round>>,
     /// A shutdown waits while this lives.
     _under_way: TaskTrackerToken,
 }

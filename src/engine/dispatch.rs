@@ -1,4 +1,4 @@
-//! Sends one operation to some of the masters, and has a tally count their votes.
+//! Sends one operation to some of the masters, and has a round count their votes.
 //!
 //! Any thread may send. One task hands everything to the masters' links, in the order in which it
 //! was sent, so that a send wakes the engine's thread once, however many masters there are.
@@ -164,7 +164,7 @@ impl Dispatcher {
         op: &Op,
         timeout: Duration,
         epoch: Option<Epoch>,
-    ) -> Round {
+    ) -> Arc<Round> {
         let voters = self.voters();
         let to = voters.masters;
         let round = self.begin_round(voters, epoch);
@@ -174,26 +174,26 @@ impl Dispatcher {
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
     pub(super) fn send_round(
         &self,
-        mut round: Round,
+        round: Arc<Round>,
         to: MasterSet,
         hold: &Hold,
         round_number: u64,
         op: &Op,
         timeout: Duration,
-    ) -> Round {
-        let voters = round.voters().masters;
+    ) -> Arc<Round> {
+        let voters = round.voters.masters;
         let to = to.and(voters);
         let kind = CallKind::Vote { timeout };
-        round.width = self.send_op(to, &hold.target(), round_number, op, kind, round.tally().clone());
+        round.set_width(self.send_op(to, &hold.target(), round_number, op, kind, round.clone()));
         for index in voters.without(to).iter() {
             let why = "its clock is off, or it has joined just now";
-            round.tally().count_unasked(index, Refusal::Clock, why);
+            round.count_unasked(index, Refusal::Clock, why);
         }
         round
     }
 
     /// A round of which nothing was sent to these voters yet. Leases count from here.
-    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Round {
+    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Round> {
         Round::new(&self.context, voters, epoch)
     }
 
@@ -279,7 +279,7 @@ impl Dispatcher {
     }
 
     /// Asks all masters what they know of a name.
-    pub(super) fn inspect(&self, name: &str, kind: Kind) -> Round {
+    pub(super) fn inspect(&self, name: &str, kind: Kind) -> Arc<Round> {
         let nobody = Owner::of_nobody(uuid::Uuid::nil());
         let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
         self.ask(&hold, 0, &Op::Inspect, self.timeout, None)

@@ -82,13 +82,13 @@ impl Engine {
             self.clean_up_on(strays, self.clean_up_of_strays(&hold, &hold_state));
         }
         if decision == Decision::Granted {
-            hold_state.granted_under = round.voters().view;
+            hold_state.granted_under = round.voters.view;
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| round.sent),
             // A master that joined since has not the lock yet, and may have given it to somebody
             // who asked for it in vain.
-            _ if round.voters().view != granted_under => {
+            _ if round.voters.view != granted_under => {
                 Err(verdict::no_quorum(&hold.name, round.votes(), false))
             }
             _ => Err(self.not_extended(&hold, &round)),

@@ -32,7 +32,7 @@ impl Grant {
     pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, round: &Round) -> Self {
         let token = hold.lease().terms.token;
         let votes = round.record();
-        let voters = round.voters().clone();
+        let voters = round.voters.clone();
         Self { engine, hold, generation, token, votes, voters, given_back: false }
     }
 

@@ -196,7 +196,7 @@ impl Engine {
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
-        hold_state.granted_under = round.voters().view;
+        hold_state.granted_under = round.voters.view;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
         let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, renewal.clone()), terms);
         drop(hold_state);
@@ -252,7 +252,7 @@ struct Transfer<'a> {
     round_number: u64,
     /// Whether another owner has the lock meanwhile, so that there is nothing to go back to.
     is_void: bool,
-    round: Option<Round>,
+    round: Option<Arc<Round>>,
 }
 
 /// From whom to whom, and by when.
@@ -303,13 +303,13 @@ impl<'a> Transfer<'a> {
         self.round.as_ref().expect("it is taken at the end")
     }
 
-    fn done(mut self) -> Round {
+    fn done(mut self) -> Arc<Round> {
         self.round.take().expect("it is taken at the end")
     }
 }
 
 impl Way<'_> {
-    fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
+    fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Arc<Round> {
         let all = voters.masters;
         let round = engine.dispatcher.begin_round(voters, Some(self.epoch.clone()));
         engine.dispatcher.send_round(round, all, self.to, round_number, op, self.timeout)

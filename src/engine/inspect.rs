@@ -87,17 +87,17 @@ impl Engine {
         kind: Kind,
     ) -> Vec<Vec<Look>> {
         let ask = |name: &str| self.dispatcher.inspect(name, kind);
-        let mut rounds: Vec<Round> = names.clone().map(ask).collect();
+        let mut rounds: Vec<_> = names.clone().map(ask).collect();
         for moves in 0..=MOVES {
             for round in &rounds {
                 round.until_all().await;
             }
-            if moves == MOVES || !rounds.iter().any(Round::is_outdated) {
+            if moves == MOVES || !rounds.iter().any(|round| round.is_outdated()) {
                 break;
             }
             rounds = names.clone().map(ask).collect();
         }
-        let looks = |round: &Round| {
+        let looks = |round: &Arc<Round>| {
             let votes = round.votes().to_vec().into_iter().zip(round.seen());
             votes.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect()
         };

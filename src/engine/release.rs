@@ -23,7 +23,7 @@ use crate::vote::{Outcome, Vote, Votes};
 
 /// A release that was sent to the masters.
 struct Release {
-    round: Round,
+    round: Arc<Round>,
     /// When the lease would have ended.
     deadline: Moment,
     /// How the lease was lost before, if it was.
@@ -134,7 +134,7 @@ impl Engine {
         let released = round.granted();
         let is_nowhere = released.or(round.masters_with(Outcome::is_definite_no));
         let is_free = !released.is_empty() && !verdict::is_held(&round.votes());
-        if has_moved && is_free && round.voters().have_majority(is_nowhere) {
+        if has_moved && is_free && round.voters.have_majority(is_nowhere) {
             return Ok(());
         }
         let mut not_ours = round.masters_with(|outcome| matches!(outcome, Outcome::Held { .. }));
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.
-    fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Round {
+    fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Arc<Round> {
         if hold_state.holds == 0 {
             hold.give_up(hold_state);
             self.leases.end(hold);
@@ -196,7 +196,7 @@ impl Engine {
     }
 
     /// Releases all holds of an owner of this client. Its guards have nothing left to release then.
-    async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
+    async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Arc<Round> {
         let mut hold_state = hold.state.lock().await;
         hold_state.surplus += hold_state.holds;
         hold_state.holds = 0;
@@ -212,7 +212,7 @@ impl Engine {
         owner: Owner,
         kind: Kind,
         permits: Option<u32>,
-    ) -> Result<(Arc<Hold>, Round), Error> {
+    ) -> Result<(Arc<Hold>, Arc<Round>), Error> {
         let looks = self.look(&name, kind).await;
         let votes: Vec<Vote> = looks.iter().map(|look| look.about(kind, permits)).collect();
         if let Some(misuse) = verdict::misuse(&name, permits, &votes) {
@@ -236,7 +236,7 @@ impl Engine {
 /// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
     // Half of an even number would do for now, and no more when another master joins.
-    let most = quorum(round.voters().len());
+    let most = quorum(round.voters.len());
     let released = round.granted().len();
     let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;

@@ -37,21 +37,14 @@ impl RoundContext {
     }
 }
 
-/// A round under way. Its caller may wait for the decision, or drop it, at any moment.
-pub(crate) struct Round {
-    /// Before anything was sent. Leases count from here.
-    pub(crate) sent: Moment,
-    /// How much later it may have been by the masters' clocks than T says.
-    pub(super) width: Duration,
-    tally: Arc<Tally>,
-}
-
-/// Counts the votes of one round, whether or not a caller still waits for them.
-pub(super) struct Tally {
+/// A round under way: counts its votes, whether or not a caller still waits for them. The caller
+/// may wait for the decision, or drop it, at any moment.
+pub(super) struct Round {
     context: Arc<RoundContext>,
     /// The masters whose votes count.
-    voters: Arc<Voters>,
-    sent: Moment,
+    pub(super) voters: Arc<Voters>,
+    /// Before anything was sent. Leases count from here.
+    pub(super) sent: Moment,
     /// What was not sent yet is not sent any more.
     cancelled: AtomicBool,
     epoch: Option<Epoch>,
@@ -65,6 +58,8 @@ struct Counted {
     granted: usize,
     not_yours: usize,
     pending: usize,
+    /// How much later it may have been by the masters' clocks than T says.
+    width: Duration,
     /// The caller that waits, and what it waits for.
     waiter: Option<(Until, Awaiting)>,
     /// What to do about the votes once the lease has begun.
@@ -117,7 +112,7 @@ enum Until {
 impl Round {
     /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
     /// over is not sent any more.
-    pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Self {
+    pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Self> {
         let pending = || CastVote { said: Outcome::Pending.into(), latency: Duration::ZERO };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
@@ -126,24 +121,28 @@ impl Round {
             cast,
             granted: 0,
             not_yours: 0,
+            width: Duration::ZERO,
             waiter: None,
             vote_clean_up: None,
         };
-        let sent = context.clock.now();
-        let tally = Tally {
+        Arc::new(Self {
             context: context.clone(),
             voters,
-            sent,
+            sent: context.clock.now(),
             cancelled: AtomicBool::new(false),
             epoch,
             counted: Mutex::new(counted),
-        };
-        Self { tally: Arc::new(tally), sent, width: Duration::ZERO }
+        })
+    }
+
+    /// The time that it goes by is known to within this.
+    pub(super) fn set_width(&self, width: Duration) {
+        self.counted().width = width;
     }
 
     /// Checks that a round which granted `ttl` grants it now: time has passed since the votes.
     pub(super) fn check_that_it_counts(&self, name: &Arc<str>, ttl: Duration) -> Result<(), Error> {
-        let is_late = self.tally.context.clock.now() >= lease::deadline(self.sent, ttl);
+        let is_late = self.context.clock.now() >= lease::deadline(self.sent, ttl);
         if is_late || !self.clocks_agree() {
             return Err(verdict::no_quorum(name, self.votes(), is_late));
         }
@@ -153,25 +152,24 @@ impl Round {
     /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
     /// master's vote.
     fn clocks_agree(&self) -> bool {
-        let context = &self.tally.context;
         let granted = self.granted();
-        context.trust.how_many_agree(granted.iter()) >= quorum(self.voters().len())
+        self.context.trust.how_many_agree(granted.iter()) >= quorum(self.voters.len())
     }
 
     /// When the entry of this round has surely ended, which was to be kept for `kept`.
     pub(super) fn expires_by(&self, kept: Duration) -> Moment {
-        lease::expires_by(self.sent, kept + self.width)
+        lease::expires_by(self.sent, kept + self.counted().width)
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
     /// vote.
-    pub(crate) async fn decision(&self) -> Decision {
+    pub(super) async fn decision(&self) -> Decision {
         self.reach(Until::Decision).await;
-        self.tally.counted().decision()
+        self.counted().decision()
     }
 
     /// Waits for every vote.
-    pub(crate) async fn until_all(&self) {
+    pub(super) async fn until_all(&self) {
         self.reach(Until::End).await;
     }
 
@@ -182,8 +180,8 @@ impl Round {
 
     async fn reach(&self, until: Until) {
         poll_fn(|cx| {
-            self.tally.context.caller_waker.wake_rest();
-            let mut counted = self.tally.counted();
+            self.context.caller_waker.wake_rest();
+            let mut counted = self.counted();
             if counted.has_reached(until) {
                 return Poll::Ready(());
             }
@@ -191,11 +189,6 @@ impl Round {
             Poll::Pending
         })
         .await;
-    }
-
-    /// The masters whose votes count.
-    pub(super) fn voters(&self) -> &Arc<Voters> {
-        &self.tally.voters
     }
 
     /// Whether some of the votes are.
@@ -212,43 +205,38 @@ impl Round {
 
     /// Cancels what was not sent yet.
     pub(super) fn cancel(&self) {
-        self.tally.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// Where its votes come in.
-    pub(super) fn tally(&self) -> &Arc<Tally> {
-        &self.tally
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// The votes so far; the others are pending since the round began.
-    pub(crate) fn votes(&self) -> Arc<[Vote]> {
-        let waited = self.tally.context.clock.now().since(self.sent);
-        let counted = self.tally.counted();
+    pub(super) fn votes(&self) -> Arc<[Vote]> {
+        let waited = self.context.clock.now().since(self.sent);
+        let counted = self.counted();
         let vote = |(master, vote): (&Arc<str>, &CastVote)| Vote {
             master: master.clone(),
             outcome: vote.said.outcome.clone(),
             latency: vote.latency(waited),
         };
-        self.tally.voters.names.iter().zip(&counted.cast).map(vote).collect()
+        self.voters.names.iter().zip(&counted.cast).map(vote).collect()
     }
 
     /// The votes, in the form in which a guard keeps them.
     pub(super) fn record(&self) -> Record {
-        let waited = self.tally.context.clock.now().since(self.sent);
-        let counted = self.tally.counted();
+        let waited = self.context.clock.now().since(self.sent);
+        let counted = self.counted();
         Record::new(counted.cast.iter().map(|vote| (&vote.said.outcome, vote.latency(waited))))
     }
 
     /// Whether the grants agree on a token.
     pub(super) fn tokens(&self) -> Tokens {
-        let counted = self.tally.counted();
+        let counted = self.counted();
         let granted = counted.cast.iter().filter(|vote| vote.said.outcome == Outcome::Granted);
         agree(counted.cast.len(), granted.map(|vote| vote.said.token))
     }
 
     /// What each master replied to an inspection.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
-        self.tally.counted().cast.iter().map(|vote| vote.said.seen.clone()).collect()
+        self.counted().cast.iter().map(|vote| vote.said.seen.clone()).collect()
     }
 
     /// The masters that granted.
@@ -259,21 +247,21 @@ impl Round {
     /// The masters that refuse because they have a higher token than this. A `stale` reply carries
     /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
     pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
-        self.tally.counted().masters_with(|CastVote { said, .. }| {
+        self.counted().masters_with(|CastVote { said, .. }| {
             matches!(said.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && said.token > token
         })
     }
 
     /// The masters whose grants do not count because their clocks are off.
     pub(super) fn discounted(&self) -> MasterSet {
-        self.tally.counted().masters_with(|vote| vote.said.is_discounted)
+        self.counted().masters_with(|vote| vote.said.is_discounted)
     }
 
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
     pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
         let clean_up = vote_clean_up.clean_up.clone();
         let due = {
-            let mut counted = self.tally.counted();
+            let mut counted = self.counted();
             counted.vote_clean_up = Some(vote_clean_up);
             counted.clean_up_due(counted.masters)
         };
@@ -284,11 +272,9 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
-        self.tally.counted().masters_with(|vote| wanted(&vote.said.outcome))
+        self.counted().masters_with(|vote| wanted(&vote.said.outcome))
     }
-}
 
-impl Tally {
     /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
@@ -352,7 +338,7 @@ impl Tally {
     }
 }
 
-impl ReplySink for Tally {
+impl ReplySink for Round {
     fn is_wanted(&self, index: usize) -> bool {
         let is_given_up =
             self.cancelled.load(Ordering::Relaxed) || self.epoch.as_ref().is_some_and(Epoch::is_over);
