@@ -144,17 +144,15 @@ impl Hold {
         lease.lost.is_none() && now < lease.timer.deadline
     }
 
-    /// Waits until there is a lease that stands.
+    /// Waits until there is a lease that stands, of a named owner.
     pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
+        let lease_begun = self.lease_begun.as_ref().expect("the owner is named");
         loop {
-            let begun = self.lease_begun.as_ref().map(|begun| begun.notified());
+            let begun = lease_begun.notified();
             if self.stands(clock.now()) {
                 return;
             }
-            match begun {
-                Some(begun) => begun.await,
-                None => std::future::pending().await,
-            }
+            begun.await;
         }
     }
 

@@ -156,14 +156,13 @@ impl Wait {
             self.engine.refuse_to_wait_for_itself(&self.request)?;
             self.line_up().await?;
         }
-        match denied {
-            Some(error) if !self.queues() || !self.engine.hub.hears() => {
-                // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it
-                // once a quorum of subscriptions stands: then ask.
-                self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
-                self.pause(error).await;
-            }
-            _ => {}
+        if let Some(error) = denied
+            && (!self.queues() || !self.engine.hub.hears())
+        {
+            // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it once a
+            // quorum of subscriptions stands: then ask.
+            self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
+            self.pause(error).await;
         }
         loop {
             let error = match self.attempt().await {
