@@ -104,17 +104,12 @@ impl Dispatcher {
         async move { drop(all.await) }
     }
 
-    /// The voters are others from now on. Returns what connects to those that are new, and is
-    /// bounded.
-    pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
+    /// The voters are others from now on. Connects to those that are new.
+    pub(super) fn follow(&self, voters: &Voters) {
         for (index, name) in voters.masters.iter().zip(&voters.names) {
             self.join(index, name);
         }
         self.has_waited_for_connections.store(false, Ordering::Relaxed);
-        let ready = self.all_ready(voters.masters);
-        async move {
-            let _ = tokio::time::timeout(CONNECTING, ready).await; // calls connect, too
-        }
     }
 
     /// Makes the master with this URL, or this name, if there is none at this index, and connects

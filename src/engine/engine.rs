@@ -80,7 +80,7 @@ impl Engine {
         let following = Arc::downgrade(&engine);
         trust.tell(move |voters| {
             if let Some(engine) = following.upgrade() {
-                engine.executor.spawn(engine.dispatcher.follow(voters));
+                engine.dispatcher.follow(voters);
                 engine.hub.follow(|| engine.dispatcher.voters());
             }
         });
