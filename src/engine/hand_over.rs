@@ -147,9 +147,9 @@ impl Engine {
         self.run_while_wanted(adopting).await?.kept().unless_lost()
     }
 
-    /// Checks that the lock is on this client's masters, which are known by their set. Where none of
-    /// them has shown that, they are asked for the lock, which connects to them; where some do not
-    /// answer, there is no telling then.
+    /// Checks that the lock is on this client's masters, which are known by their set. Where none
+    /// of them has shown that, they are asked for the lock, which connects to them; where some do
+    /// not answer, there is no telling then.
     async fn check_masters(self: &Arc<Self>, adoption: &Adoption) -> Result<(), Error> {
         let Adoption { handover, kind, .. } = adoption;
         let is_known = || self.dispatcher.trust().membership().newest().is_some();

@@ -145,7 +145,8 @@ impl Leases {
                 Step::GiveUp(cause) => lease.mark_lost(cause),
                 Step::Renew(ttl) => {
                     let locked = hold.state.clone().try_lock_owned().ok();
-                    // Should the renewal take that long, look again when the lease is to be given up.
+                    // Should the renewal take that long, look again when the lease is to be given
+                    // up.
                     lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
                     return locked.map(|hold_state| (lease.generation, ttl, hold_state));
                 }

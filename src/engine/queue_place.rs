@@ -83,8 +83,8 @@ impl Places {
     }
 
     /// After a grant: notes the places that are left, to be given up with the attempt or by the
-    /// release. Returns what gives up the previous place, and where it was: late votes show where it
-    /// is left.
+    /// release. Returns what gives up the previous place, and where it was: late votes show where
+    /// it is left.
     pub(super) fn settle(
         &mut self,
         round: &Round,

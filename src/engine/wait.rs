@@ -159,8 +159,8 @@ impl Wait {
         if let Some(error) = denied
             && (!self.queues() || !self.engine.hub.hears())
         {
-            // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it once a
-            // quorum of subscriptions stands: then ask.
+            // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it once
+            // a quorum of subscriptions stands: then ask.
             self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
             self.pause(error).await;
         }
