@@ -37,13 +37,11 @@ impl Engine {
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.until_granted().await {
-                Ok(attempt) if attempt.has_token() => attempt.grant().and_then(Grant::unless_lost),
-                Ok(attempt) => {
-                    self.run_while_wanted(attempt.agree_and_grant()).await.and_then(Grant::unless_lost)
-                }
+                Ok(attempt) if attempt.has_token() => attempt.grant(),
+                Ok(attempt) => self.run_while_wanted(attempt.agree_and_grant()).await,
                 Err(error) => Err(error),
             };
-            match granted {
+            match granted.and_then(Grant::unless_lost) {
                 Err(error) if !self.is_closed() && is_worth_waiting(&error, &request) => denied = Some(error),
                 decided => return decided,
             }

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
 
-use super::clean_up::{CleanUpOp, Effort, Withdrawal};
+use super::clean_up::{CleanUpOp, Withdrawal};
 use super::engine::Engine;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
-use super::quorum::{Decision, Ruling, Tokens, rule};
+use super::quorum::{Decision, Tokens, goes_on};
 use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
@@ -43,7 +43,7 @@ pub(super) struct Attempt {
     /// The number of the first round of its lease; 0 before that round.
     first_round: u64,
     /// The last round; `None` when its votes have been dealt with.
-    round: Option<Round>,
+    round: Option<Arc<Round>>,
 }
 
 impl Attempt {
@@ -65,7 +65,7 @@ impl Attempt {
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
         if attempt.hold_state.holds == 0 && attempt.hold.kind.is_shared() {
-            attempt.hold.epochs.end(); // a release that is still repeated would remove what is granted now
+            attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
         attempt.ask_masters(attempt.places.previous_ticket());
         attempt
@@ -111,7 +111,7 @@ impl Attempt {
     }
 
     /// The round whose votes count.
-    pub(super) fn round(&self) -> &Round {
+    pub(super) fn round(&self) -> &Arc<Round> {
         self.round.as_ref().expect("it is taken at the end")
     }
 
@@ -185,7 +185,7 @@ impl Attempt {
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
-        self.hold_state.granted_under = round.voters().view;
+        self.hold_state.granted_under = round.voters.view;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
         let sent = round.sent;
         let ttl = self.ask.ttl;
@@ -203,16 +203,10 @@ impl Attempt {
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }
 
-    /// Checks again, as time has passed since the votes, that a lease can begin by this grant, or
-    /// that the lease to enter again still stands.
+    /// Checks that a lease can begin by this grant now, or that the lease to enter again still
+    /// stands.
     fn check_that_it_counts(&mut self) -> Result<(), Error> {
-        let no_quorum = |late| Err(verdict::no_quorum(&self.hold.name, self.round().votes(), late));
-        if !self.round().clocks_agree() {
-            return no_quorum(false);
-        }
-        if self.engine.clock().now() >= lease::deadline(self.round().sent, self.ask.ttl) {
-            return no_quorum(true);
-        }
+        self.round().check_that_it_counts(&self.hold.name, self.ask.ttl)?;
         // Where the lease has lapsed meanwhile there is none to enter, and the extend that was sent
         // brought no new token to begin another one with.
         let enters_again = self.hold_state.holds > 0;
@@ -245,15 +239,12 @@ impl Attempt {
         self.hear_out(wake_handle).await;
         for _ in 0..PERSISTENCE {
             let votes = self.round().votes();
-            if rule(&votes, &self.hold.owner.to_string()) == Ruling::Withdraw {
+            if !goes_on(&votes, &self.hold.owner.to_string()) {
                 break;
             }
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
-            let round = self.round.take().expect("it is taken at the end");
-            round.cancel();
-            self.places.leave_previous(&round);
-            self.note_entries(&round);
-            self.places.note_earlier(&round);
+            let round = self.end_round().expect("it is taken at the end");
+            self.places.note_own(&round);
             self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
@@ -289,15 +280,21 @@ impl Attempt {
         !has_some && has_free(&votes, self.hold.permits())
     }
 
+    /// Takes the round, of which nothing is sent any more, and notes what it may have left.
+    fn end_round(&mut self) -> Option<Arc<Round>> {
+        let round = self.round.take()?;
+        round.cancel();
+        self.places.leave_previous(&round);
+        self.note_entries(&round);
+        Some(round)
+    }
+
     /// Takes back what some masters granted, and keeps the place in the queue.
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Where this returns early, the drop undoes the attempt, but for the holds of a lease that
         // stands.
         let place = self.ask.place.filter(|_| self.hold_state.holds == 0)?;
-        let round = self.round.take()?;
-        round.cancel();
-        self.places.leave_previous(&round);
-        self.note_entries(&round);
+        let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, Some(Withdrawal { place, from }));
@@ -306,7 +303,7 @@ impl Attempt {
 
     /// Sends the holds that the owner has without this round.
     fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
-        let once = round.masters_to_undo(Effort::Once);
+        let once = round.may_have_written();
         if !once.is_empty() || !self.hold_state.maybe_held_on.is_empty() {
             let leaving = Leaving::Undone(self.first_round);
             drop(self.engine.send_holds_left(&self.hold, &mut self.hold_state, leaving, withdrawal, once));
@@ -322,13 +319,10 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let Some(round) = self.round.take() else { return };
-        round.cancel();
-        self.places.leave_previous(&round);
-        self.note_entries(&round);
+        let Some(round) = self.end_round() else { return };
         self.places.note_left(&round, &mut self.hold_state);
         self.undo(&round, None);
-        self.places.give_up(&round);
+        self.places.note_own(&round); // given up with `places`
     }
 }
 

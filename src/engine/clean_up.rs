@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::dispatch::Forward;
 use super::engine::Engine;
 use super::hold::{Epoch, Hold, HoldState, Target};
-use super::tally::{Round, Tally};
+use super::tally::Round;
 use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
 use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, outcome};
-use crate::sync::Mutex;
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -34,7 +34,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(60);
 
 /// How hard to try on one master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
+enum Effort {
     /// The master has nothing of ours that we know of: it is sent a vote, so nothing at all if it
     /// is known to be out of reach.
     Once,
@@ -82,7 +82,7 @@ impl Engine {
         leaving: Leaving,
         withdrawal: Option<Withdrawal>,
         once: MasterSet,
-    ) -> Round {
+    ) -> Arc<Round> {
         debug_assert!(withdrawal.is_none() || hold_state.holds == 0, "a lease that stands is no attempt");
         let place = hold_state.is_queued.then_some(hold.owner);
         let op = Op::Release { holds: hold_state.holds, leaving, place };
@@ -90,7 +90,7 @@ impl Engine {
         let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
         let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
         let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
-        let votes = || Some(round.tally().clone());
+        let votes = || Some(round.clone());
         let mut until_acknowledged = hold_state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // The place is taken by the first message only: a later one may come when the waiter
@@ -109,8 +109,8 @@ impl Engine {
         let once = once.without(hold_state.maybe_held_on);
         self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
-        for index in round.voters().masters.without(hold_state.maybe_held_on.or(once)).iter() {
-            round.tally().count_unasked(index, Refusal::Other, "there is nothing to undo");
+        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once)).iter() {
+            round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
             (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);
@@ -159,7 +159,7 @@ impl Engine {
         first: &Op,
         clean_up: CleanUpOp,
         effort: Effort,
-        votes: Option<Arc<Tally>>,
+        votes: Option<Arc<Round>>,
     ) {
         if to.is_empty() {
             return;
@@ -217,13 +217,17 @@ impl Engine {
 
     /// Sends a clean-up to one master once, and waits for the answer, however long that takes.
     async fn send_and_wait(&self, index: usize, clean_up: &CleanUpOp) -> Outcome {
-        let (to, answer) = oneshot::channel();
+        let (to, mut answers) = mpsc::unbounded_channel();
+        let sink = Arc::new(Forward { to, read: |answer, _| answer });
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
-        let last_word = Arc::new(LastWord(Mutex::new(Some(to))));
         let CleanUpOp { target, round_number, op, .. } = clean_up;
-        let on = index.into();
-        self.dispatcher.send_op(on, target, *round_number, op, call_kind, last_word);
-        answer.await.unwrap_or(Outcome::Pending)
+        self.dispatcher.send_op(index.into(), target, *round_number, op, call_kind, sink);
+        while let Some((_, answer)) = answers.recv().await {
+            if !is_overdue(&answer) {
+                return outcome(answer);
+            }
+        }
+        Outcome::Pending
     }
 
     fn is_worth_repeating(&self, outcome: &Outcome, expires_by: Moment, patience_ends: Moment) -> bool {
@@ -238,28 +242,22 @@ impl Engine {
 }
 
 impl Round {
-    /// The masters that may have run the operation: an undo has to be acknowledged by each.
+    /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
     pub(super) fn may_have_run(&self) -> MasterSet {
-        self.masters_to_undo(Effort::UntilAcknowledged)
+        let may_have =
+            |outcome: &Outcome| matches!(outcome, Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending);
+        // A vote that was discounted does not count, but the master has granted.
+        self.masters_with(may_have).or(self.discounted())
     }
 
-    /// The masters on which it takes this effort to undo an acquire or an extend.
-    pub(super) fn masters_to_undo(&self, effort: Effort) -> MasterSet {
-        // The vote does not count, but the master has granted.
-        let discounted = self.discounted();
-        let others = self.masters_with(|outcome| effort_to_undo(outcome) == Some(effort)).without(discounted);
-        if effort == Effort::UntilAcknowledged { others.or(discounted) } else { others }
-    }
-}
-
-/// What it takes to undo an acquire or an extend on a master with this outcome: pure.
-fn effort_to_undo(outcome: &Outcome) -> Option<Effort> {
-    match outcome {
-        Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => Some(Effort::UntilAcknowledged),
-        Outcome::Refused { reason, .. } if reason.comes_first() => None,
-        // Lua does not roll back: something may have been written.
-        Outcome::Refused { .. } => Some(Effort::Once),
-        Outcome::Held { .. } | Outcome::Absent | Outcome::Unreachable(_) => None,
+    /// The masters that refused, and may have written something: Lua does not roll back. An undo is
+    /// sent to them once.
+    pub(super) fn may_have_written(&self) -> MasterSet {
+        let may_have = |outcome: &Outcome| match outcome {
+            Outcome::Refused { reason, .. } => !reason.comes_first(),
+            _ => false,
+        };
+        self.masters_with(may_have)
     }
 }
 
@@ -269,7 +267,7 @@ struct CleanUpSink {
     engine: Arc<Engine>,
     clean_up: CleanUpOp,
     effort: Effort,
-    votes: Option<Arc<Tally>>,
+    votes: Option<Arc<Round>>,
     /// A shutdown waits while this lives.
     _under_way: TaskTrackerToken,
 }
@@ -299,24 +297,6 @@ impl ReplySink for CleanUpSink {
         }
         if let Some(votes) = &self.votes {
             votes.vote(index, outcome.into(), self.engine.clock().now());
-        }
-    }
-}
-
-/// Receives the last answer of one master to a clean-up that is repeated.
-struct LastWord(Mutex<Option<oneshot::Sender<Outcome>>>);
-
-impl ReplySink for LastWord {
-    fn is_wanted(&self, _index: usize) -> bool {
-        true
-    }
-
-    fn receive(&self, _index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
-        if is_overdue(&answer) {
-            return;
-        }
-        if let Some(to) = self.0.lock().take() {
-            let _ = to.send(outcome(answer)); // the client may be gone
         }
     }
 }

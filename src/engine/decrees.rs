@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::dispatch::Dispatcher;
-use crate::master::{CallKind, Failure, ReplySink, Value, Words};
+use super::dispatch::{Dispatcher, Forward};
+use crate::master::{CallKind, Failure, Value, Words};
 use crate::protocol::{DECREE, Kind};
 use crate::trust::{Accepted, Ballot, Membership, Proposal, TimePrecision};
 
@@ -50,9 +50,9 @@ impl Dispatcher {
             .with(ballot)
             .with(value)
             .with(self.trust().trusted().low);
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (to, heard) = mpsc::unbounded_channel();
         let kind = CallKind::Vote { timeout: self.timeout() };
-        self.send(&DECREE, words, kind, Arc::new(Answers(tell)), masters);
+        self.send(&DECREE, words, kind, Arc::new(Forward { to, read }), masters);
         heard
     }
 
@@ -88,20 +88,7 @@ impl Dispatcher {
     }
 }
 
-/// Receives the masters' answers.
-struct Answers(mpsc::UnboundedSender<(usize, Said)>);
-
-impl ReplySink for Answers {
-    fn is_wanted(&self, _index: usize) -> bool {
-        !self.0.is_closed()
-    }
-
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
-        let _ = self.0.send((index, read(answer))); // the caller may be gone
-    }
-}
-
-fn read(answer: Result<Value, Failure>) -> Said {
+fn read(answer: Result<Value, Failure>, _time: Option<u64>) -> Said {
     let value = match answer {
         Ok(value) => value,
         Err(why) => return Said::Nothing(why.text().into()),

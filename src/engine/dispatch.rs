@@ -1,4 +1,4 @@
-//! Sends one operation to some of the masters, and has a tally count their votes.
+//! Sends one operation to some of the masters, and has a round count their votes.
 //!
 //! Any thread may send. One task hands everything to the masters' links, in the order in which it
 //! was sent, so that a send wakes the engine's thread once, however many masters there are.
@@ -17,12 +17,12 @@ use super::tally::{Round, RoundContext};
 use crate::clock::{Clock, TrustedTime};
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Words};
+use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Value, Words};
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
 use crate::protocol::{Kind, Op, Subject};
 use crate::random::Random;
-use crate::trust::{Handshake, MasterStatus, TimePrecision, Trust, Voters};
+use crate::trust::{Handshake, TimePrecision, Trust, Voters};
 use crate::vote::Refusal;
 
 /// How many submissions are handed over before the masters' links get their turn.
@@ -104,22 +104,12 @@ impl Dispatcher {
         async move { drop(all.await) }
     }
 
-    /// How the masters stand with this client.
-    pub(super) fn status(&self) -> Vec<MasterStatus> {
-        self.trust().status(|index| self.masters.get(index).and_then(|master| master.contact()))
-    }
-
-    /// The voters are others from now on. Returns what connects to those that are new, and is
-    /// bounded.
-    pub(super) fn follow(&self, voters: &Voters) -> impl Future<Output = ()> + use<> {
+    /// The voters are others from now on. Connects to those that are new.
+    pub(super) fn follow(&self, voters: &Voters) {
         for (index, name) in voters.masters.iter().zip(&voters.names) {
             self.join(index, name);
         }
         self.has_waited_for_connections.store(false, Ordering::Relaxed);
-        let ready = self.all_ready(voters.masters);
-        async move {
-            let _ = tokio::time::timeout(CONNECTING, ready).await; // calls connect, too
-        }
     }
 
     /// Makes the master with this URL, or this name, if there is none at this index, and connects
@@ -169,20 +159,8 @@ impl Dispatcher {
         op: &Op,
         timeout: Duration,
         epoch: Option<Epoch>,
-    ) -> Round {
-        self.ask_voters(self.voters(), hold, round_number, op, timeout, epoch)
-    }
-
-    /// The same, to these.
-    pub(super) fn ask_voters(
-        &self,
-        voters: Arc<Voters>,
-        hold: &Hold,
-        round_number: u64,
-        op: &Op,
-        timeout: Duration,
-        epoch: Option<Epoch>,
-    ) -> Round {
+    ) -> Arc<Round> {
+        let voters = self.voters();
         let to = voters.masters;
         let round = self.begin_round(voters, epoch);
         self.send_round(round, to, hold, round_number, op, timeout)
@@ -191,26 +169,26 @@ impl Dispatcher {
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
     pub(super) fn send_round(
         &self,
-        mut round: Round,
+        round: Arc<Round>,
         to: MasterSet,
         hold: &Hold,
         round_number: u64,
         op: &Op,
         timeout: Duration,
-    ) -> Round {
-        let voters = round.voters().masters;
+    ) -> Arc<Round> {
+        let voters = round.voters.masters;
         let to = to.and(voters);
         let kind = CallKind::Vote { timeout };
-        round.width = self.send_op(to, &hold.target(), round_number, op, kind, round.tally().clone());
+        round.set_width(self.send_op(to, &hold.target(), round_number, op, kind, round.clone()));
         for index in voters.without(to).iter() {
             let why = "its clock is off, or it has joined just now";
-            round.tally().count_unasked(index, Refusal::Clock, why);
+            round.count_unasked(index, Refusal::Clock, why);
         }
         round
     }
 
     /// A round of which nothing was sent to these voters yet. Leases count from here.
-    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Round {
+    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Round> {
         Round::new(&self.context, voters, epoch)
     }
 
@@ -222,12 +200,14 @@ impl Dispatcher {
         target: &Target,
         round_number: u64,
         op: &Op,
-        kind: CallKind,
+        call_kind: CallKind,
         sink: Arc<dyn ReplySink>,
     ) -> Duration {
         let time = self.time_for(op);
-        let words = self.words(target, round_number, op, time);
-        self.send(target.kind.script(), words, kind, sink, to);
+        let Target { name, kind, permit, owner } = target;
+        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
+        let words = op.words(subject, *owner, round_number, time);
+        self.send(kind.script(), words, call_kind, sink, to);
         time.width
     }
 
@@ -247,13 +227,6 @@ impl Dispatcher {
     /// Whether nothing can be sent any more, because the runtime has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.submissions.is_closed()
-    }
-
-    /// The words of an operation. `time` is that which it goes by.
-    fn words(&self, target: &Target, round_number: u64, op: &Op, time: TrustedTime) -> Words {
-        let Target { name, kind, permit, owner } = target;
-        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
-        op.words(subject, *owner, round_number, time)
     }
 
     /// The time that an operation goes by. A new grant proposes it as the token.
@@ -300,45 +273,42 @@ impl Dispatcher {
         })
     }
 
+    /// Asks all masters what they know of a name.
+    pub(super) fn inspect(&self, name: &str, kind: Kind) -> Arc<Round> {
+        let nobody = Owner::of_nobody(uuid::Uuid::nil());
+        let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
+        self.ask(&hold, 0, &Op::Inspect, self.timeout, None)
+    }
+
     /// Asks the masters for the time while it is known vaguely, by an inspection of this name.
     pub(super) async fn ask_for_time(&self, name: &str, kind: Kind) {
         for _ in 0..TIME_QUESTIONS {
             if self.trust().time_precision() != TimePrecision::Vague {
                 return;
             }
-            let name = kind.names(name).swap_remove(0);
-            let nobody = Owner::of_nobody(uuid::Uuid::nil());
-            let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            let round = self.ask(&hold, 0, &Op::Inspect, self.timeout, None);
+            let round = self.inspect(&kind.names(name)[0], kind);
             round.decision().await; // most have answered
             if self.trust().time_precision() == TimePrecision::Vague {
                 round.until_all().await;
             }
         }
     }
+}
 
-    /// Waits for a master to show the record of its set. Returns whether it is known by this
-    /// time-out, or that none has one.
-    pub(super) async fn knows_the_set(&self, timeout: Duration) -> bool {
-        let known = async {
-            let trust = self.trust();
-            let connecting = self.all_ready(self.voters().masters);
-            let shown = async {
-                loop {
-                    let record_seen = trust.record_seen.notified();
-                    if trust.membership().newest().is_some() {
-                        return;
-                    }
-                    record_seen.await;
-                }
-            };
-            tokio::select! {
-                biased;
-                () = shown => {}
-                () = connecting => {} // masters of another kind have no records
-            }
-        };
-        tokio::time::timeout(timeout, known).await.is_ok()
+/// Hands each answer on, as what `read` makes of it and of the master's time, with the master's
+/// index. What nobody waits for any more is not sent.
+pub(super) struct Forward<T> {
+    pub(super) to: mpsc::UnboundedSender<(usize, T)>,
+    pub(super) read: fn(Result<Value, Failure>, Option<u64>) -> T,
+}
+
+impl<T: Send> ReplySink for Forward<T> {
+    fn is_wanted(&self, _index: usize) -> bool {
+        !self.to.is_closed()
+    }
+
+    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+        let _ = self.to.send((index, (self.read)(answer, time))); // the caller may be gone
     }
 }
 

@@ -80,7 +80,7 @@ impl Engine {
         let following = Arc::downgrade(&engine);
         trust.tell(move |voters| {
             if let Some(engine) = following.upgrade() {
-                engine.executor.spawn(engine.dispatcher.follow(voters));
+                engine.dispatcher.follow(voters);
                 engine.hub.follow(|| engine.dispatcher.voters());
             }
         });
@@ -107,7 +107,8 @@ impl Engine {
 
     /// How the masters stand with this client.
     pub(crate) fn master_status(&self) -> Vec<MasterStatus> {
-        self.dispatcher.status()
+        let masters = self.dispatcher.masters();
+        self.dispatcher.trust().status(|index| masters.get(index).and_then(|master| master.contact()))
     }
 
     /// The same for all clients of this set of masters with this key prefix, whatever becomes of
@@ -182,11 +183,7 @@ impl Engine {
     pub(crate) fn spawn_until_closed(&self, task: impl Future<Output = ()> + Send + 'static) {
         let closing = self.closing.clone();
         self.spawn(async move {
-            tokio::select! {
-                biased;
-                () = closing.cancelled_owned() => {}
-                () = task => {}
-            }
+            closing.run_until_cancelled_owned(task).await;
         });
     }
 

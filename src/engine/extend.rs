@@ -17,15 +17,6 @@ use crate::protocol::Op;
 /// How often in a row to ask again because the set of masters has changed.
 pub(super) const MOVES: u32 = 3;
 
-/// How long to wait for votes where a lease was not extended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hearing {
-    /// Until the decision.
-    Short,
-    /// Until it is known that the lease is lost for certain, or for every vote.
-    Full,
-}
-
 impl Engine {
     /// Extends the lease of `generation` to `ttl` from now on. If that fails, the lease stands as
     /// before, unless a majority said for certain that it is gone.
@@ -44,17 +35,17 @@ impl Engine {
                 return Err(loss);
             }
             let extension = Extension { hold, generation, ttl, hold_state };
-            engine.extend_one(extension, timeout, Hearing::Short).await.map(|_| ())
+            engine.extend_one(extension, timeout).await.map(|_| ())
         })
         .await
     }
 
-    /// Extends one lease. Returns the moment at which its round was sent.
+    /// Extends one lease. Returns the moment at which its round was sent. Where that fails, it is
+    /// known for certain that the lease is lost, or every vote is in.
     pub(super) async fn extend_one(
         self: &Arc<Self>,
         extension: Extension,
         timeout: Duration,
-        hearing: Hearing,
     ) -> Result<Moment, Error> {
         let Extension { hold, generation, ttl, mut hold_state } = extension;
         let terms = hold.lease().terms.clone();
@@ -79,7 +70,7 @@ impl Engine {
             moves += 1;
             hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         };
-        if decision != Decision::Granted && hearing == Hearing::Full {
+        if decision != Decision::Granted {
             round.until_certain().await;
         }
         // The entries may live longer now.
@@ -91,13 +82,13 @@ impl Engine {
             self.clean_up_on(strays, self.clean_up_of_strays(&hold, &hold_state));
         }
         if decision == Decision::Granted {
-            hold_state.granted_under = round.voters().view;
+            hold_state.granted_under = round.voters.view;
         }
         match decision {
             Decision::Granted => self.extended(&hold, generation, &round, ttl).map(|()| round.sent),
             // A master that joined since has not the lock yet, and may have given it to somebody
             // who asked for it in vain.
-            _ if round.voters().view != granted_under => {
+            _ if round.voters.view != granted_under => {
                 Err(verdict::no_quorum(&hold.name, round.votes(), false))
             }
             _ => Err(self.not_extended(&hold, &round)),
@@ -105,21 +96,17 @@ impl Engine {
     }
 
     fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
-        let now = self.clock().now();
-        if let Some(loss) = hold.loss(generation, now) {
+        if let Some(loss) = hold.loss(generation, self.clock().now()) {
             return Err(loss); // a caller may have seen it end: a lease that ended does not come back
         }
-        if now >= lease::deadline(round.sent, ttl) {
-            return Err(verdict::no_quorum(&hold.name, round.votes(), true));
-        }
-        if !round.clocks_agree() {
-            return Err(verdict::no_quorum(&hold.name, round.votes(), false));
-        }
+        round.check_that_it_counts(&hold.name, ttl)?;
         self.leases.prolong(hold, round.sent, ttl, None);
         Ok(())
     }
 
-    fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
+    /// The error of a round that did not extend the lease, or hand it over: it is lost where that
+    /// is certain.
+    pub(super) fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
         let error = verdict::not_ours(&hold.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
             self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));

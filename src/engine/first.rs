@@ -1,5 +1,5 @@
 //! The first attempt of a fresh owner: its caller waits for it, and where the masters grant it with
-//! one token no task is needed. Where they do not grant it, a callback on the tally undoes it as
+//! one token no task is needed. Where they do not grant it, a callback on the round undoes it as
 //! soon as that is decided, whether or not the caller is polled.
 
 use std::future::poll_fn;
@@ -36,13 +36,13 @@ impl FirstAttempt {
         under_way: TaskTrackerToken,
         caller_waker: Arc<CallerWaker>,
     ) -> Self {
-        let tally = attempt.round().tally().clone();
+        let round = attempt.round().clone();
         let under_way = Some(under_way);
         let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
         let state = Arc::new(Mutex::new(state));
         let deciding = state.clone();
         let waking = caller_waker.clone();
-        tally.call_on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
+        round.call_on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
         Self { state, caller_waker }
     }
 

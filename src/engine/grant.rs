@@ -6,12 +6,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::hold::Hold;
+use super::hold::{Hold, Lease};
 use super::tally::Round;
 use crate::clock::Moment;
 use crate::error::Error;
 use crate::handover::Handover;
 use crate::owner::Owner;
+use crate::sync::MutexGuard;
 use crate::trust::Voters;
 use crate::vote::{Record, Vote};
 
@@ -31,7 +32,7 @@ impl Grant {
     pub(super) fn new(engine: Arc<Engine>, hold: Arc<Hold>, generation: u64, round: &Round) -> Self {
         let token = hold.lease().terms.token;
         let votes = round.record();
-        let voters = round.voters().clone();
+        let voters = round.voters.clone();
         Self { engine, hold, generation, token, votes, voters, given_back: false }
     }
 
@@ -65,9 +66,15 @@ impl Grant {
         self.token
     }
 
-    /// When the lease ends, or ended; the origin of time if it was released or taken away.
+    /// The lease, unless it was superseded.
+    fn lease(&self) -> Option<MutexGuard<'_, Lease>> {
+        Some(self.hold.lease()).filter(|lease| lease.generation == self.generation)
+    }
+
+    /// When the lease ends, or ended, also where it could not be renewed; the origin of time if it
+    /// was released, taken away, or superseded.
     pub(crate) fn deadline(&self) -> Moment {
-        self.hold.deadline(self.generation)
+        self.lease().map_or(Moment::default(), |lease| lease.timer.deadline)
     }
 
     /// What is left of the lease at this moment.
@@ -82,18 +89,25 @@ impl Grant {
 
     /// Cancelled when the lease is lost or over.
     pub(crate) fn ended(&self) -> CancellationToken {
-        self.hold.ended(self.generation)
+        if let Some(mut lease) = self.lease() {
+            return lease.ended();
+        }
+        let over = CancellationToken::new();
+        over.cancel();
+        over
     }
 
     /// Why the last renewal failed, if it did.
     pub(crate) fn trouble(&self) -> Option<Error> {
-        let lease = self.hold.lease();
-        lease.trouble.as_deref().filter(|_| lease.generation == self.generation).cloned()
+        self.lease()?.trouble.as_deref().cloned()
     }
 
     /// Notes a sign of life of the work under the lease.
     pub(crate) fn touch(&self) {
-        self.hold.touch(self.generation, self.engine.clock().now());
+        let now = self.engine.clock().now();
+        if let Some(mut lease) = self.lease() {
+            lease.timer.touched = lease.timer.touched.max(now);
+        }
     }
 
     pub(crate) async fn extend(&self, ttl: Duration) -> Result<(), Error> {
@@ -109,7 +123,7 @@ impl Grant {
     /// polled, the drop of the grant releases; later the release goes on by itself.
     pub(crate) async fn release(mut self) -> Result<(), Error> {
         self.given_back = true;
-        self.engine.release(&self.hold, self.generation).await
+        self.engine.release(&self.hold, Some(self.generation)).await
     }
 }
 

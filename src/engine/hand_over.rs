@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use super::engine::{Engine, fresh_uuid};
-use super::extend::{Hearing, MOVES};
+use super::extend::MOVES;
 use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::leases::Extension;
@@ -79,17 +79,14 @@ impl Engine {
         };
         let timeout = self.settings.timeout_within(ttl);
         let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
-        hold.epochs.end();
-        let way = Way { from: hold, to: &transit, ttl, label, timeout, epoch: Epoch::of(hold) };
+        hold.end_epoch();
+        let kept = lease::kept(ttl, Duration::ZERO);
+        let way = Way { from: hold, to: &transit, kept, label, timeout, epoch: Epoch::of(hold) };
         let transfer = Transfer::begin(self, voters, way, Some(token));
-        let expires_by = transfer.round().expires_by(transfer.way.kept());
+        let expires_by = transfer.round().expires_by(kept);
         hold_state.expires_by = hold_state.expires_by.max(expires_by);
         if transfer.round().decision().await != Decision::Granted {
-            let error = verdict::not_ours(&hold.name, transfer.round().votes());
-            if matches!(error, Error::Lost { .. }) {
-                self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));
-            }
-            return Err(error);
+            return Err(self.not_extended(hold, transfer.round()));
         }
         // The adopter asks on other connections, and must not come before this.
         transfer.done().until_all().await;
@@ -122,7 +119,7 @@ impl Engine {
             extends += 1;
             let ttl = hold.lease().timer.ttl;
             let extension = Extension { hold: hold.clone(), generation, ttl, hold_state };
-            self.extend_one(extension, self.settings.timeout_within(ttl), Hearing::Short).await?;
+            self.extend_one(extension, self.settings.timeout_within(ttl)).await?;
         }
     }
 
@@ -140,7 +137,7 @@ impl Engine {
         self.until_the_time_is_known(adoption.handover.name(), adoption.kind, timeout).await?;
         let engine = self.clone();
         let adopting = async move {
-            engine.check_masters(&adoption, timeout).await?;
+            engine.check_masters(&adoption).await?;
             let adopt_now = || again_where_moved(|| engine.adopt_now(&adoption, timeout));
             match adopt_now().await {
                 // The replies have told the time.
@@ -151,18 +148,21 @@ impl Engine {
         self.run_while_wanted(adopting).await?.kept().unless_lost()
     }
 
-    /// Checks that the lock is on this client's masters, which are known by their set: while none
-    /// of them has shown that, there is no telling.
-    async fn check_masters(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<(), Error> {
+    /// Checks that the lock is on this client's masters, which are known by their set. Where none
+    /// of them has shown that, they are asked for the lock, which connects to them; where some do
+    /// not answer, there is no telling then.
+    async fn check_masters(self: &Arc<Self>, adoption: &Adoption) -> Result<(), Error> {
         let Adoption { handover, kind, .. } = adoption;
-        let is_known = self.dispatcher.knows_the_set(timeout).await;
-        match handover.check(&self.fingerprint()) {
-            Err(_) if !is_known => {
-                let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
-                Err(verdict::denied(handover.name(), None, votes))
+        let is_known = || self.dispatcher.trust().membership().newest().is_some();
+        if !is_known() {
+            let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
+            // Masters of another kind have no records.
+            let tells = is_known() || votes.iter().all(|vote| vote.outcome.is_answer());
+            if !tells && handover.check(&self.fingerprint()).is_err() {
+                return Err(verdict::denied(handover.name(), None, votes));
             }
-            checked => Ok(checked?),
         }
+        Ok(handover.check(&self.fingerprint())?)
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
@@ -173,15 +173,12 @@ impl Engine {
         let mut hold_state = hold.state.lock().await;
         let ttl = *ttl;
         let epoch = Epoch::of(&hold);
-        let way = Way { from: &transit, to: &hold, ttl, label: label.clone(), timeout, epoch };
+        let kept = lease::kept(ttl, Duration::ZERO);
+        let way = Way { from: &transit, to: &hold, kept, label: label.clone(), timeout, epoch };
         let voters = self.dispatcher.voters();
         let mut transfer = Transfer::begin(self, voters, way, None);
-        let decision = transfer.round().decision().await;
-        if decision != Decision::Granted {
+        if transfer.round().decision().await != Decision::Granted {
             transfer.round().until_all().await; // to know who has the lock takes more votes
-        }
-        let sent = transfer.round().sent;
-        if decision != Decision::Granted {
             let votes = transfer.round().votes();
             let error = match verdict::misuse(&hold.name, hold.permits(), &votes) {
                 Some(misuse) => misuse,
@@ -195,20 +192,14 @@ impl Engine {
         // Otherwise a soon release would leave the entry of the hand-over on a master not asked
         // yet.
         transfer.round().until_all().await;
-        if self.clock().now() >= lease::deadline(sent, ttl) {
-            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), true));
-        }
-        if !transfer.round().clocks_agree() {
-            return Err(verdict::no_quorum(&hold.name, transfer.round().votes(), false));
-        }
+        transfer.round().check_that_it_counts(&hold.name, ttl)?;
         let first_round = transfer.round_number;
-        let kept = transfer.way.kept();
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
-        hold_state.granted_under = round.voters().view;
+        hold_state.granted_under = round.voters.view;
         let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
-        let generation = self.leases.begin(&hold, LeaseTimer::new(sent, ttl, renewal.clone()), terms);
+        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, renewal.clone()), terms);
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })
@@ -262,14 +253,15 @@ struct Transfer<'a> {
     round_number: u64,
     /// Whether another owner has the lock meanwhile, so that there is nothing to go back to.
     is_void: bool,
-    round: Option<Round>,
+    round: Option<Arc<Round>>,
 }
 
 /// From whom to whom, and by when.
 struct Way<'a> {
     from: &'a Arc<Hold>,
     to: &'a Arc<Hold>,
-    ttl: Duration,
+    /// For how long the masters keep the lock from others.
+    kept: Duration,
     label: Arc<str>,
     timeout: Duration,
     /// Once this is over the transfer is not taken back: the owner that began it gave the lock up.
@@ -281,7 +273,7 @@ impl<'a> Transfer<'a> {
     /// was handed over, and gets a new token.
     fn begin(engine: &'a Arc<Engine>, voters: Arc<Voters>, way: Way<'a>, handed: Option<u64>) -> Self {
         let from = way.from.owner;
-        let kept = way.kept();
+        let kept = way.kept;
         let label = way.label.clone();
         let round_number = engine.dispatcher.next_round_number();
         let op = Op::Transfer { from, kept, label, renews: handed.is_none(), handed };
@@ -296,7 +288,7 @@ impl<'a> Transfer<'a> {
             Tokens::Split(highest) => highest,
         };
         let to = self.way.to;
-        let kept = self.way.kept();
+        let kept = self.way.kept;
         let label = self.way.label.clone();
         let op = Op::Extend { holds: 1, kept, label, token: highest, heals: false, first: self.round_number };
         let round_number = self.engine.dispatcher.next_round_number();
@@ -312,20 +304,16 @@ impl<'a> Transfer<'a> {
         self.round.as_ref().expect("it is taken at the end")
     }
 
-    fn done(mut self) -> Round {
+    fn done(mut self) -> Arc<Round> {
         self.round.take().expect("it is taken at the end")
     }
 }
 
 impl Way<'_> {
-    /// For how long the masters keep the lock from others.
-    fn kept(&self) -> Duration {
-        lease::kept(self.ttl, Duration::ZERO)
-    }
-
-    fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Round {
-        let epoch = Some(self.epoch.clone());
-        engine.dispatcher.ask_voters(voters, self.to, round_number, op, self.timeout, epoch)
+    fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Arc<Round> {
+        let all = voters.masters;
+        let round = engine.dispatcher.begin_round(voters, Some(self.epoch.clone()));
+        engine.dispatcher.send_round(round, all, self.to, round_number, op, self.timeout)
     }
 }
 
@@ -334,7 +322,7 @@ impl Drop for Transfer<'_> {
         let Some(round) = self.round.take() else { return };
         round.cancel(); // what was not sent yet needs no way back
         let engine = self.engine;
-        let kept = self.way.kept();
+        let kept = self.way.kept;
         let Way { from, to, label, epoch, .. } = &self.way;
         let (hold, op) = if self.is_void {
             (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.round_number), place: None })

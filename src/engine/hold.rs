@@ -4,7 +4,7 @@
 //!
 //! | number | rises | who compares it |
 //! |---|---|---|
-//! | `epochs` | when the last hold is given up, or is about to be handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
+//! | `epoch` | when the last hold is given up, or is about to be handed over; of a kind that another library shares, also before a new acquire | an operation that was not sent yet: it is not sent any more |
 //! | `generation` | when a lease begins, or is superseded because it lapsed | a guard: it can neither use nor release the next lease |
 //! | `surplus` | when a hold is released without its guard | a guard: it has nothing left to release |
 
@@ -49,7 +49,8 @@ pub(crate) struct Hold {
     /// Locked for as long as an operation of this owner runs, a release until it was sent.
     pub(crate) state: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
-    pub(super) epochs: Epochs,
+    /// Which epoch it is: see [`Epoch`].
+    epoch: AtomicU64,
     /// Notified when a lease begins. Only of a named owner: others have no second caller.
     lease_begun: Option<Box<Notify>>,
 }
@@ -99,7 +100,7 @@ pub(crate) struct Lease {
     /// Where the lease is on the schedule.
     pub(super) entry: Option<Scheduled>,
     /// Cancelled when the lease is lost or over. Made on first use.
-    ended: Option<CancellationToken>,
+    pub(super) ended: Option<CancellationToken>,
 }
 
 impl Hold {
@@ -119,8 +120,8 @@ impl Hold {
     }
 
     fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
-        let (state, lease, epochs) = Default::default();
-        Self { name, owner, kind, permit, _picked: None, state, lease, epochs, lease_begun: None }
+        let (state, lease, epoch) = Default::default();
+        Self { name, owner, kind, permit, _picked: None, state, lease, epoch, lease_begun: None }
     }
 
     pub(super) fn target(&self) -> Target {
@@ -137,30 +138,21 @@ impl Hold {
         self.lease.lock()
     }
 
-    /// When the lease of `generation` ends, or ended, also where it could not be renewed; the
-    /// origin of time if it was released, taken away, or followed by another one.
-    pub(crate) fn deadline(&self, generation: u64) -> Moment {
-        let lease = self.lease();
-        if lease.generation == generation { lease.timer.deadline } else { Moment::default() }
-    }
-
     /// Whether there is a lease that is neither over nor given up.
     pub(crate) fn stands(&self, now: Moment) -> bool {
         let lease = self.lease();
         lease.lost.is_none() && now < lease.timer.deadline
     }
 
-    /// Waits until there is a lease that stands.
+    /// Waits until there is a lease that stands, of a named owner.
     pub(crate) async fn until_it_stands(&self, clock: &dyn Clock) {
+        let lease_begun = self.lease_begun.as_ref().expect("the owner is named");
         loop {
-            let begun = self.lease_begun.as_ref().map(|begun| begun.notified());
+            let begun = lease_begun.notified();
             if self.stands(clock.now()) {
                 return;
             }
-            match begun {
-                Some(begun) => begun.await,
-                None => std::future::pending().await,
-            }
+            begun.await;
         }
     }
 
@@ -174,40 +166,23 @@ impl Hold {
     /// Drops every hold, so that nothing about this lease is sent any more but its clean-up.
     pub(super) fn give_up(&self, hold_state: &mut HoldState) {
         hold_state.holds = 0;
-        self.epochs.end();
+        self.end_epoch();
     }
 
-    /// Notes a sign of life of the work under the lease of `generation`.
-    pub(crate) fn touch(&self, generation: u64, now: Moment) {
-        let mut lease = self.lease();
-        if lease.generation == generation {
-            lease.timer.touched = lease.timer.touched.max(now);
-        }
-    }
-
-    /// Cancelled when the lease of `generation` is lost or over.
-    pub(crate) fn ended(&self, generation: u64) -> CancellationToken {
-        let mut lease = self.lease();
-        if lease.generation == generation {
-            return lease.ended();
-        }
-        let over = CancellationToken::new();
-        over.cancel();
-        over
+    /// Ends the present epoch: what was not sent yet is not sent any more.
+    pub(super) fn end_epoch(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
     }
 
     /// How the lease of `generation` was lost, as an error; `None` while it stands at `now`.
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
-        let same = lease.generation == generation;
-        let over = !same || now >= lease.timer.deadline;
-        let cause = lease.lost.filter(|_| same).or(over.then_some(Loss::Expired))?;
-        Some(
-            self.lost_error(
-                cause,
-                lease.trouble.as_ref().filter(|_| same).map_or(&[], |error| error.votes()),
-            ),
-        )
+        if lease.generation != generation {
+            return Some(self.lost_error(Loss::Expired, &[]));
+        }
+        let is_over = now >= lease.timer.deadline;
+        let cause = lease.lost.or(is_over.then_some(Loss::Expired))?;
+        Some(self.lost_error(cause, lease.trouble.as_ref().map_or(&[], |error| error.votes())))
     }
 
     /// The error of a lease that was lost by this cause.
@@ -215,10 +190,6 @@ impl Hold {
         Error::Lost { name: self.name.clone(), cause, votes: votes.into() }
     }
 }
-
-/// Counts the epochs of one hold.
-#[derive(Debug, Default)]
-pub(super) struct Epochs(AtomicU64);
 
 /// The epoch of a hold in which an operation was asked for. Once the epoch is over, the operation
 /// is not sent any more: the owner gave up what it had.
@@ -228,30 +199,20 @@ pub(super) struct Epoch {
     number: u64,
 }
 
-impl Epochs {
-    /// Ends the present epoch: what was not sent yet is not sent any more.
-    pub(super) fn end(&self) {
-        self.0.fetch_add(1, Ordering::Release);
-    }
-
-    fn number(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
 impl Epoch {
     /// The present epoch.
     pub(super) fn of(hold: &Arc<Hold>) -> Self {
-        Self { hold: hold.clone(), number: hold.epochs.number() }
+        Self { hold: hold.clone(), number: hold.epoch.load(Ordering::Acquire) }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.hold.epochs.number() != self.number
+        self.hold.epoch.load(Ordering::Acquire) != self.number
     }
 }
 
 impl Lease {
-    fn ended(&mut self) -> CancellationToken {
+    /// Cancelled when the lease is lost or over.
+    pub(super) fn ended(&mut self) -> CancellationToken {
         let over = self.is_over();
         let token = self.ended.get_or_insert_with(CancellationToken::new);
         if over {
@@ -265,28 +226,20 @@ impl Lease {
         self.lost.is_some() || self.timer.deadline == Moment::default()
     }
 
-    /// Begins a lease. Returns the token by which the guards of the lease before learn that theirs
-    /// is lost.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) -> Option<CancellationToken> {
-        let before = self.ended.take();
+    /// Begins a lease.
+    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) {
         *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
-        before
     }
 
     /// Marks the lease lost, though it may not be over yet.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn mark_lost(&mut self, cause: Loss) -> Option<CancellationToken> {
+    pub(super) fn mark_lost(&mut self, cause: Loss) {
         self.lost.get_or_insert(cause);
-        self.ended.clone()
     }
 
     /// Ends the lease: it was released, or is known to be lost. Its guards may still try to
     /// release.
-    #[must_use = "cancel the token when the lease is unlocked"]
-    pub(super) fn end(&mut self) -> Option<CancellationToken> {
+    pub(super) fn end(&mut self) {
         self.timer.deadline = Moment::default();
-        self.ended.clone()
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::extend::MOVES;
-use super::hold::Hold;
 use super::quorum::quorum;
 use super::tally::Round;
 use super::verdict;
@@ -15,7 +14,7 @@ use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
 use crate::owner::Owner;
-use crate::protocol::{Entry, Kind, Op, Seen};
+use crate::protocol::{Entry, Kind, Seen};
 use crate::vote::{Outcome, Refusal, Vote, since};
 
 /// What the masters said of a name together.
@@ -87,22 +86,18 @@ impl Engine {
         names: impl Iterator<Item = &str> + Clone,
         kind: Kind,
     ) -> Vec<Vec<Look>> {
-        let nobody = Owner::of_nobody(self.client());
-        let ask = |name: &str| {
-            let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-            self.dispatcher.ask(&hold, 0, &Op::Inspect, self.dispatcher.timeout(), None)
-        };
-        let mut rounds: Vec<Round> = names.clone().map(ask).collect();
+        let ask = |name: &str| self.dispatcher.inspect(name, kind);
+        let mut rounds: Vec<_> = names.clone().map(ask).collect();
         for moves in 0..=MOVES {
             for round in &rounds {
                 round.until_all().await;
             }
-            if moves == MOVES || !rounds.iter().any(Round::is_outdated) {
+            if moves == MOVES || !rounds.iter().any(|round| round.is_outdated()) {
                 break;
             }
             rounds = names.clone().map(ask).collect();
         }
-        let looks = |round: &Round| {
+        let looks = |round: &Arc<Round>| {
             let votes = round.votes().to_vec().into_iter().zip(round.seen());
             votes.map(|(vote, seen)| Look { vote, seen: seen.map(Arc::unwrap_or_clone) }).collect()
         };

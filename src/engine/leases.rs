@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, Semaphore};
-use tokio_util::sync::CancellationToken;
 
 use super::hold::{Hold, HoldState, Lease, LeaseTerms, Registry};
 use super::permits::Pool;
@@ -59,8 +58,8 @@ impl Leases {
     /// Begins a lease, and returns its generation.
     pub(super) fn begin(&self, hold: &Arc<Hold>, timer: LeaseTimer, terms: LeaseTerms) -> u64 {
         let generation = self.change(hold, |lease| {
-            let before = lease.begin(timer, terms);
-            (lease.generation, before)
+            lease.begin(timer, terms);
+            lease.generation
         });
         hold.notify_lease_begun();
         generation
@@ -81,89 +80,79 @@ impl Leases {
                 let LeaseTimer { deadline, ttl, .. } = lease.timer;
                 lease.timer = LeaseTimer { deadline, ttl, ..LeaseTimer::new(sent, ttl, Some(renewal)) };
             }
-            (lease.generation, None)
+            lease.generation
         })
     }
 
     /// Ends the lease: it was released, or is lost for certain.
     pub(super) fn end(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| ((), lease.end()));
+        self.change(hold, Lease::end);
     }
 
     /// Ends a lease that has lapsed: its guards have lost it, also when another lease begins.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| ((), lease.begin(LeaseTimer::default(), LeaseTerms::default())));
+        self.change(hold, |lease| lease.begin(LeaseTimer::default(), LeaseTerms::default()));
     }
 
     /// Marks the lease lost and ends it before waking listeners, so that they observe the final
     /// state. `error` is what was found, if there was an error.
     pub(super) fn lose(&self, hold: &Arc<Hold>, cause: Loss, error: Option<Error>) {
         self.change(hold, |lease| {
-            let _ = lease.mark_lost(cause); // `end` returns the same token
+            lease.mark_lost(cause);
             lease.trouble = error.map(Box::new);
-            ((), lease.end())
+            lease.end();
         });
     }
 
     /// Changes a lease, schedules it anew, and wakes the guards that wait for its loss.
-    pub(super) fn change<T>(
-        &self,
-        hold: &Arc<Hold>,
-        change: impl FnOnce(&mut Lease) -> (T, Option<CancellationToken>),
-    ) -> T {
+    pub(super) fn change<T>(&self, hold: &Arc<Hold>, change: impl FnOnce(&mut Lease) -> T) -> T {
         let mut lease = hold.lease();
+        let generation = lease.generation;
+        let ended = lease.ended.take();
         if let Some(entry) = lease.entry.take() {
             self.schedule.remove(entry);
         }
-        let (value, token) = change(&mut lease);
-        self.put_on_schedule(hold, &mut lease);
+        let value = change(&mut lease);
+        if !lease.is_over() {
+            let now = self.clock.now();
+            let at = match lease.timer.step(now) {
+                Step::Wait(at) => at,
+                Step::Renew(_) | Step::GiveUp(_) => now,
+            };
+            lease.entry = Some(self.schedule.put(at, hold.clone()));
+        }
+        if !lease.is_over() && lease.generation == generation {
+            lease.ended = ended;
+            return value;
+        }
         drop(lease);
-        if let Some(token) = token {
-            token.cancel(); // unlocked: it wakes others
+        if let Some(ended) = ended {
+            ended.cancel(); // unlocked: it wakes others
         }
         value
-    }
-
-    fn put_on_schedule(&self, hold: &Arc<Hold>, lease: &mut Lease) {
-        if lease.is_over() {
-            return;
-        }
-        let now = self.clock.now();
-        let at = match lease.timer.step(now) {
-            Step::Wait(at) => at,
-            Step::Renew(_) | Step::GiveUp(_) => now,
-        };
-        lease.entry = Some(self.schedule.put(at, hold.clone()));
     }
 
     /// Gives one lease up, or puts it on the schedule again. Returns it if it is to be renewed.
     pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
         let now = self.clock.now();
-        let mut lease = hold.lease();
-        // Since the lease was taken off the schedule, it may have been put there again, or have
-        // ended.
-        if let Some(entry) = lease.entry.take() {
-            self.schedule.remove(entry);
-        }
-        if lease.is_over() {
-            return None;
-        }
-        let generation = lease.generation;
-        let (next, renewal, token) = match lease.timer.step(now) {
-            Step::Wait(at) => (Some(at), None, None),
-            Step::GiveUp(cause) => (None, None, lease.mark_lost(cause)),
-            Step::Renew(ttl) => match hold.state.clone().try_lock_owned() {
-                // Should the renewal take that long, look again when the lease is to be given up.
-                Ok(hold_state) => (Some(lease.timer.given_up()), Some((ttl, hold_state)), None),
-                Err(_) => (Some((now + BUSY).min(lease.timer.given_up())), None, None),
-            },
-        };
-        lease.entry = next.map(|at| self.schedule.put(at, hold.clone()));
-        drop(lease);
-        if let Some(token) = token {
-            token.cancel(); // unlocked: it wakes others
-        }
-        let (ttl, hold_state) = renewal?;
+        let (generation, ttl, hold_state) = self.change(&hold, |lease| {
+            // Since the lease was taken off the schedule it may have ended.
+            if lease.is_over() {
+                return None;
+            }
+            match lease.timer.step(now) {
+                Step::Wait(_) => {}
+                Step::GiveUp(cause) => lease.mark_lost(cause),
+                Step::Renew(ttl) => {
+                    let locked = hold.state.clone().try_lock_owned().ok();
+                    // Should the renewal take that long, look again when the lease is to be given
+                    // up.
+                    lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
+                    return locked.map(|hold_state| (lease.generation, ttl, hold_state));
+                }
+            }
+            None
+        })?;
         Some(Extension { hold, generation, ttl, hold_state })
     }
 }

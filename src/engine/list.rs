@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::dispatch::Forward;
 use super::engine::Engine;
 use super::inspect::{Sighting, sighting};
 use super::quorum::quorum;
@@ -92,8 +93,8 @@ impl Engine {
         positions: &[Position],
     ) -> Result<(Vec<Position>, HashSet<Arc<str>>), Error> {
         let prefix = &self.settings.prefix;
-        let (steps, mut taken) = mpsc::unbounded_channel();
-        let steps: Arc<dyn ReplySink> = Arc::new(Steps(steps));
+        let (to, mut taken) = mpsc::unbounded_channel();
+        let steps: Arc<dyn ReplySink> = Arc::new(Forward { to, read });
         let ask = |index: usize, cursor: u64| {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
@@ -148,22 +149,13 @@ impl Engine {
     }
 }
 
-/// Receives what the masters found in one step.
-struct Steps(mpsc::UnboundedSender<(usize, Result<ListStep, Outcome>)>);
-
-impl ReplySink for Steps {
-    fn is_wanted(&self, _index: usize) -> bool {
-        !self.0.is_closed()
-    }
-
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
-        let step = match time {
-            None if answer.is_ok() => {
-                let detail = "FORGOT this master restarted, or lost keys".into();
-                Err(Outcome::Refused { reason: Refusal::Forgot, detail })
-            }
-            _ => step(answer),
-        };
-        let _ = self.0.send((index, step)); // the caller may be gone
+/// What a master found in one step.
+fn read(answer: Result<Value, Failure>, time: Option<u64>) -> Result<ListStep, Outcome> {
+    match time {
+        None if answer.is_ok() => {
+            let detail = "FORGOT this master restarted, or lost keys".into();
+            Err(Outcome::Refused { reason: Refusal::Forgot, detail })
+        }
+        _ => step(answer),
     }
 }

@@ -27,15 +27,13 @@ pub(super) struct QueuePlace {
 
 /// The places that one attempt takes, takes over and gives up.
 pub(super) struct Places {
-    engine: Arc<Engine>,
-    /// The ticket of this attempt; `None` if it takes no place.
-    ticket: Option<Target>,
+    /// The place of this attempt's ticket, where its rounds may have left it; `None` if it takes
+    /// none. What is not moved elsewhere is given up with the attempt.
+    own: Option<QueuePlace>,
     /// Whether the ticket is the owner itself. Then its release gives up the place, too.
     is_owner: bool,
     /// The place to take over, until it is known which masters did.
     previous: Option<QueuePlace>,
-    /// The masters where an earlier round of this attempt may have left its place.
-    stood: MasterSet,
 }
 
 impl Places {
@@ -46,13 +44,13 @@ impl Places {
         place: Option<PlaceWanted>,
         previous: Option<QueuePlace>,
     ) -> Self {
-        Self {
+        let own = place.map(|place| QueuePlace {
             engine: engine.clone(),
-            ticket: place.map(|place| Target { owner: place.ticket, ..hold.target() }),
-            is_owner: place.is_some_and(|place| place.ticket == hold.owner),
-            previous,
-            stood: MasterSet::default(),
-        }
+            ticket: Target { owner: place.ticket, ..hold.target() },
+            on: MasterSet::default(),
+        });
+        let is_owner = place.is_some_and(|place| place.ticket == hold.owner);
+        Self { own, is_owner, previous }
     }
 
     /// The ticket whose place the first round takes over.
@@ -68,23 +66,25 @@ impl Places {
         }
     }
 
-    /// Notes where this round may have left its place, before the attempt sends another round.
-    pub(super) fn note_earlier(&mut self, round: &Round) {
-        let may_stand = self.may_stand_on(round);
-        self.stood = self.stood.or(may_stand);
+    /// Notes where this round may have left its place: before the attempt sends another round, or
+    /// gives up.
+    pub(super) fn note_own(&mut self, round: &Round) {
+        self.add(round.masters_with(|outcome| has_place(outcome) || self.is_stray(outcome)));
     }
 
     /// Forgets the places of earlier rounds that this one, the last, took over. Where the ticket is
     /// the owner itself, the others are noted for the owner's release.
     pub(super) fn note_left(&mut self, round: &Round, hold_state: &mut HoldState) {
-        self.stood = self.stood.without(round.masters_with(Outcome::takes_over));
+        let Some(own) = &mut self.own else { return };
+        own.on = own.on.without(round.masters_with(Outcome::takes_over));
         if self.is_owner {
-            hold_state.note_places(std::mem::take(&mut self.stood));
+            hold_state.note_places(std::mem::take(&mut own.on));
         }
     }
 
-    /// After a grant: gives up the places that are left, or notes them for the release. Returns
-    /// what gives up the previous place, and where it was: late votes show where it is left.
+    /// After a grant: notes the places that are left, to be given up with the attempt or by the
+    /// release. Returns what gives up the previous place, and where it was: late votes show where
+    /// it is left.
     pub(super) fn settle(
         &mut self,
         round: &Round,
@@ -92,28 +92,19 @@ impl Places {
     ) -> Option<(CleanUpOp, MasterSet)> {
         let previous = self.previous.take().map(QueuePlace::into_clean_up);
         self.note_left(round, hold_state);
-        self.give_up_on(self.stood.or(round.masters_with(|outcome| self.is_stray(outcome))));
+        self.add(round.masters_with(|outcome| self.is_stray(outcome)));
         hold_state.note_places(round.masters_with(has_place));
         previous
     }
 
     /// After a refusal, when the grants of this round were withdrawn: returns the place for the
-    /// next attempt, and gives it up on masters that only may have it.
-    pub(super) fn keep(&self, round: &Round) -> Option<QueuePlace> {
+    /// next attempt. Where masters only may have it, it is given up with this one.
+    pub(super) fn keep(&mut self, round: &Round) -> Option<QueuePlace> {
         let stands = round.masters_with(|outcome| has_place(outcome) || *outcome == Outcome::Granted);
-        let strays = round.masters_with(|outcome| self.is_stray(outcome));
-        self.give_up_on(self.stood.or(strays).without(stands));
-        self.own_on(stands)
-    }
-
-    /// Gives up the attempt's own place, wherever it may be.
-    pub(super) fn give_up(&self, round: &Round) {
-        let may_stand = self.may_stand_on(round);
-        self.give_up_on(self.stood.or(may_stand));
-    }
-
-    fn may_stand_on(&self, round: &Round) -> MasterSet {
-        round.masters_with(|outcome| has_place(outcome) || self.is_stray(outcome))
+        self.add(round.masters_with(|outcome| self.is_stray(outcome)));
+        let own = self.own.as_mut()?;
+        own.on = own.on.without(stands);
+        Some(QueuePlace { engine: own.engine.clone(), ticket: own.ticket.clone(), on: stands })
     }
 
     /// Whether a master with this outcome may have a place of the ticket that no release gives up.
@@ -121,12 +112,11 @@ impl Places {
         !self.is_owner && (has_place(outcome) || matches!(outcome, Outcome::Pending | Outcome::Unknown(_)))
     }
 
-    fn own_on(&self, on: MasterSet) -> Option<QueuePlace> {
-        Some(QueuePlace { engine: self.engine.clone(), ticket: self.ticket.clone()?, on })
-    }
-
-    fn give_up_on(&self, on: MasterSet) {
-        drop(self.own_on(on));
+    /// These masters may have the attempt's own place, too.
+    fn add(&mut self, on: MasterSet) {
+        if let Some(own) = &mut self.own {
+            own.on = own.on.or(on);
+        }
     }
 }
 

@@ -58,19 +58,11 @@ pub(crate) fn agree(masters: usize, granted: impl Iterator<Item = u64> + Clone) 
     }
 }
 
-/// What to do with the votes of a split round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ruling {
-    /// No other owner has more masters: keep them, and ask again while the others withdraw.
-    Persist,
-    /// Another owner has more masters, or the lock: withdraw, and wait to be woken.
-    Withdraw,
-}
-
-/// What the owner `me` does when a round ends without a quorum for any owner. The owner with most
-/// masters goes on; of equals the one that comes first in the order of text. All contenders see the
-/// same holders, so this one rule serves them all, and nobody draws lots.
-pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
+/// Whether the owner `me` keeps the masters that it has, and asks again while the others withdraw,
+/// when a round ends without a quorum for any owner; otherwise it withdraws, and waits to be woken.
+/// The owner with most masters goes on; of equals the one that comes first in the order of text.
+/// All contenders see the same holders, so this one rule serves them all, and nobody draws lots.
+pub(crate) fn goes_on(votes: &[Vote], me: &str) -> bool {
     let mine = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
     let holders = || {
         votes.iter().filter_map(|vote| match &vote.outcome {
@@ -81,10 +73,7 @@ pub(crate) fn rule(votes: &[Vote], me: &str) -> Ruling {
     let able = mine + holders().count();
     let has = |owner: &str| holders().filter(|holder| *holder == owner).count();
     let rival = holders().map(|owner| (has(owner), Reverse(owner))).max();
-    match rival {
-        Some(rival) if able >= quorum(votes.len()) && (mine, Reverse(me)) > rival => Ruling::Persist,
-        _ => Ruling::Withdraw,
-    }
+    able >= quorum(votes.len()) && rival.is_some_and(|rival| (mine, Reverse(me)) > rival)
 }
 
 #[cfg(test)]
@@ -129,12 +118,12 @@ mod tests {
     #[test]
     fn whoever_has_most_masters_goes_on() {
         let two_one_two = [granted(), granted(), held("b", 9, None), held("c", 9, None), held("c", 9, None)];
-        assert_eq!(rule(&two_one_two, "a"), Ruling::Persist, "a comes before c");
-        assert_eq!(rule(&two_one_two, "d"), Ruling::Withdraw);
+        assert!(goes_on(&two_one_two, "a"), "a comes before c");
+        assert!(!goes_on(&two_one_two, "d"));
         let held_by_one = [granted(), granted(), held("b", 9, None), held("b", 9, None), held("b", 9, None)];
-        assert_eq!(rule(&held_by_one, "a"), Ruling::Withdraw);
-        assert_eq!(rule(&[granted(), granted(), dead(), dead(), dead()], "a"), Ruling::Withdraw);
-        assert_eq!(rule(&[held("b", 9, None), dead(), held("b", 9, None)], "a"), Ruling::Withdraw);
+        assert!(!goes_on(&held_by_one, "a"));
+        assert!(!goes_on(&[granted(), granted(), dead(), dead(), dead()], "a"));
+        assert!(!goes_on(&[held("b", 9, None), dead(), held("b", 9, None)], "a"));
     }
 
     proptest! {
@@ -183,7 +172,7 @@ mod tests {
             let has = |contender: usize| split.iter().filter(|&&holder| holder == contender).count();
             let going_on: Vec<_> = (0..5)
                 .filter(|&me| has(me) > 0 && has(me) < quorum(split.len()))
-                .filter(|&me| rule(&seen_by(me), &name(me)) == Ruling::Persist)
+                .filter(|&me| goes_on(&seen_by(me), &name(me)))
                 .collect();
             let somebody_has_it = (0..5).any(|contender| has(contender) >= quorum(split.len()));
             prop_assert_eq!(going_on.len(), usize::from(!somebody_has_it), "{:?}", going_on);

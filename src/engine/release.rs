@@ -23,7 +23,7 @@ use crate::vote::{Outcome, Vote, Votes};
 
 /// A release that was sent to the masters.
 struct Release {
-    round: Round,
+    round: Arc<Round>,
     /// When the lease would have ended.
     deadline: Moment,
     /// How the lease was lost before, if it was.
@@ -33,16 +33,20 @@ struct Release {
 }
 
 impl Engine {
-    /// Gives back one hold of the lease of `generation`. Once begun, the release goes on whether or
-    /// not the caller waits.
-    pub(crate) async fn release(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<(), Error> {
+    /// Gives back one hold of the lease of `generation`; without that, one of its owner, whichever
+    /// guard has it. Once begun, the release goes on whether or not the caller waits.
+    pub(crate) async fn release(
+        self: &Arc<Self>,
+        hold: &Arc<Hold>,
+        generation: Option<u64>,
+    ) -> Result<(), Error> {
         let begun = match hold.state.try_lock() {
-            Ok(hold_state) => self.give_back(hold, hold_state, Some(generation))?,
+            Ok(hold_state) => self.give_back(hold, hold_state, generation)?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
                     let hold_state = hold.state.lock().await;
-                    engine.give_back(&hold, hold_state, Some(generation))
+                    engine.give_back(&hold, hold_state, generation)
                 })
                 .await?
             }
@@ -77,16 +81,10 @@ impl Engine {
         owner: Owner,
     ) -> Result<(), Error> {
         kind.check_name(&name)?;
-        let Some(hold) = self.leases.holds.find(kind, &name, owner) else {
-            return Err(Error::NotHeld { name, owner, votes: Votes::default() });
-        };
-        let owned = hold.clone();
-        let begun = self.run(|engine| async move {
-            let hold_state = owned.state.lock().await;
-            engine.give_back(&owned, hold_state, None)
-        });
-        let begun = begun.await?;
-        self.until_released(&hold, begun).await
+        match self.leases.holds.find(kind, &name, owner) {
+            Some(hold) => self.release(&hold, None).await,
+            None => Err(Error::NotHeld { name, owner, votes: Votes::default() }),
+        }
     }
 
     /// Counts one hold less, and sends the masters the holds that are left.
@@ -136,7 +134,7 @@ impl Engine {
         let released = round.granted();
         let is_nowhere = released.or(round.masters_with(Outcome::is_definite_no));
         let is_free = !released.is_empty() && !verdict::is_held(&round.votes());
-        if has_moved && is_free && round.voters().have_majority(is_nowhere) {
+        if has_moved && is_free && round.voters.have_majority(is_nowhere) {
             return Ok(());
         }
         let mut not_ours = round.masters_with(|outcome| matches!(outcome, Outcome::Held { .. }));
@@ -148,11 +146,11 @@ impl Engine {
             let trusted = absent.iter().filter(|index| trust.standing_of(*index) == Standing::Trusted);
             not_ours = not_ours.or(trusted.collect());
         }
-        Err(verdict::not_released(&hold.name, round.votes(), not_ours.len()))
+        Err(verdict::lost_if(not_ours.len(), &hold.name, round.votes()))
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.
-    fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Round {
+    fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Arc<Round> {
         if hold_state.holds == 0 {
             hold.give_up(hold_state);
             self.leases.end(hold);
@@ -198,7 +196,7 @@ impl Engine {
     }
 
     /// Releases all holds of an owner of this client. Its guards have nothing left to release then.
-    async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Round {
+    async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Arc<Round> {
         let mut hold_state = hold.state.lock().await;
         hold_state.surplus += hold_state.holds;
         hold_state.holds = 0;
@@ -214,7 +212,7 @@ impl Engine {
         owner: Owner,
         kind: Kind,
         permits: Option<u32>,
-    ) -> Result<(Arc<Hold>, Round), Error> {
+    ) -> Result<(Arc<Hold>, Arc<Round>), Error> {
         let looks = self.look(&name, kind).await;
         let votes: Vec<Vote> = looks.iter().map(|look| look.about(kind, permits)).collect();
         if let Some(misuse) = verdict::misuse(&name, permits, &votes) {
@@ -238,7 +236,7 @@ impl Engine {
 /// How it went to take a lock away.
 fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
     // Half of an even number would do for now, and no more when another master joins.
-    let most = quorum(round.voters().len());
+    let most = quorum(round.voters.len());
     let released = round.granted().len();
     let not_theirs = round.masters_with(Outcome::is_definite_no).len();
     let name = &hold.name;

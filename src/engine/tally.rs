@@ -10,7 +10,9 @@ use std::time::Duration;
 use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
+use super::verdict;
 use crate::clock::{Clock, Moment};
+use crate::error::Error;
 use crate::lease;
 use crate::master::{Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
@@ -35,21 +37,14 @@ impl RoundContext {
     }
 }
 
-/// A round under way. Its caller may wait for the decision, or drop it, at any moment.
-pub(crate) struct Round {
-    /// Before anything was sent. Leases count from here.
-    pub(crate) sent: Moment,
-    /// How much later it may have been by the masters' clocks than T says.
-    pub(super) width: Duration,
-    tally: Arc<Tally>,
-}
-
-/// Counts the votes of one round, whether or not a caller still waits for them.
-pub(super) struct Tally {
+/// A round under way: counts its votes, whether or not a caller still waits for them. The caller
+/// may wait for the decision, or drop it, at any moment.
+pub(super) struct Round {
     context: Arc<RoundContext>,
     /// The masters whose votes count.
-    voters: Arc<Voters>,
-    sent: Moment,
+    pub(super) voters: Arc<Voters>,
+    /// Before anything was sent. Leases count from here.
+    pub(super) sent: Moment,
     /// What was not sent yet is not sent any more.
     cancelled: AtomicBool,
     epoch: Option<Epoch>,
@@ -63,6 +58,8 @@ struct Counted {
     granted: usize,
     not_yours: usize,
     pending: usize,
+    /// How much later it may have been by the masters' clocks than T says.
+    width: Duration,
     /// The caller that waits, and what it waits for.
     waiter: Option<(Until, Awaiting)>,
     /// What to do about the votes once the lease has begun.
@@ -97,13 +94,7 @@ enum Awaiting {
 
 /// One master's part.
 struct CastVote {
-    outcome: Outcome,
-    /// The token of a new grant, or of the one that the lock is held by; of a stale operation the
-    /// later round or the higher token that it came after; 0 if the reply has none.
-    token: u64,
-    seen: Option<Arc<Seen>>,
-    /// Whether the master granted, which does not count because its clock is off.
-    is_discounted: bool,
+    said: Decoded,
     latency: Duration,
 }
 
@@ -121,14 +112,8 @@ enum Until {
 impl Round {
     /// A round of which nothing was sent to these voters yet. What was not sent when `epoch` is
     /// over is not sent any more.
-    pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Self {
-        let pending = || CastVote {
-            outcome: Outcome::Pending,
-            token: 0,
-            seen: None,
-            is_discounted: false,
-            latency: Duration::ZERO,
-        };
+    pub(super) fn new(context: &Arc<RoundContext>, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Self> {
+        let pending = || CastVote { said: Outcome::Pending.into(), latency: Duration::ZERO };
         let cast: Box<[CastVote]> = std::iter::repeat_with(pending).take(voters.len()).collect();
         let counted = Counted {
             masters: voters.masters,
@@ -136,43 +121,55 @@ impl Round {
             cast,
             granted: 0,
             not_yours: 0,
+            width: Duration::ZERO,
             waiter: None,
             vote_clean_up: None,
         };
-        let sent = context.clock.now();
-        let tally = Tally {
+        Arc::new(Self {
             context: context.clone(),
             voters,
-            sent,
+            sent: context.clock.now(),
             cancelled: AtomicBool::new(false),
             epoch,
             counted: Mutex::new(counted),
-        };
-        Self { tally: Arc::new(tally), sent, width: Duration::ZERO }
+        })
+    }
+
+    /// The time that it goes by is known to within this.
+    pub(super) fn set_width(&self, width: Duration) {
+        self.counted().width = width;
+    }
+
+    /// Checks that a round which granted `ttl` grants it now: time has passed since the votes.
+    pub(super) fn check_that_it_counts(&self, name: &Arc<str>, ttl: Duration) -> Result<(), Error> {
+        let is_late = self.context.clock.now() >= lease::deadline(self.sent, ttl);
+        if is_late || !self.clocks_agree() {
+            return Err(verdict::no_quorum(name, self.votes(), is_late));
+        }
+        Ok(())
     }
 
     /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
     /// master's vote.
-    pub(super) fn clocks_agree(&self) -> bool {
-        let context = &self.tally.context;
+    fn clocks_agree(&self) -> bool {
         let granted = self.granted();
-        context.trust.how_many_agree(granted.iter()) >= quorum(self.voters().len())
+        self.context.trust.how_many_agree(granted.iter()) >= quorum(self.voters.len())
     }
 
     /// When the entry of this round has surely ended, which was to be kept for `kept`.
     pub(super) fn expires_by(&self, kept: Duration) -> Moment {
-        lease::expires_by(self.sent, kept + self.width)
+        lease::expires_by(self.sent, kept + self.counted().width)
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
     /// vote.
-    pub(crate) async fn decision(&self) -> Decision {
+    pub(super) async fn decision(&self) -> Decision {
         self.reach(Until::Decision).await;
-        self.tally.counted().decision()
+        self.counted().decision()
     }
 
     /// Waits for every vote.
-    pub(crate) async fn until_all(&self) {
+    pub(super) async fn until_all(&self) {
         self.reach(Until::End).await;
     }
 
@@ -183,8 +180,8 @@ impl Round {
 
     async fn reach(&self, until: Until) {
         poll_fn(|cx| {
-            self.tally.context.caller_waker.wake_rest();
-            let mut counted = self.tally.counted();
+            self.context.caller_waker.wake_rest();
+            let mut counted = self.counted();
             if counted.has_reached(until) {
                 return Poll::Ready(());
             }
@@ -192,11 +189,6 @@ impl Round {
             Poll::Pending
         })
         .await;
-    }
-
-    /// The masters whose votes count.
-    pub(super) fn voters(&self) -> &Arc<Voters> {
-        &self.tally.voters
     }
 
     /// Whether some of the votes are.
@@ -213,46 +205,38 @@ impl Round {
 
     /// Cancels what was not sent yet.
     pub(super) fn cancel(&self) {
-        self.tally.cancelled.store(true, Ordering::Relaxed);
-    }
-
-    /// Where its votes come in.
-    pub(super) fn tally(&self) -> &Arc<Tally> {
-        &self.tally
+        self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// The votes so far; the others are pending since the round began.
-    pub(crate) fn votes(&self) -> Arc<[Vote]> {
-        let waited = self.tally.context.clock.now().since(self.sent);
-        let counted = self.tally.counted();
+    pub(super) fn votes(&self) -> Arc<[Vote]> {
+        let waited = self.context.clock.now().since(self.sent);
+        let counted = self.counted();
         let vote = |(master, vote): (&Arc<str>, &CastVote)| Vote {
             master: master.clone(),
-            outcome: vote.outcome.clone(),
-            latency: if vote.outcome == Outcome::Pending { waited } else { vote.latency },
+            outcome: vote.said.outcome.clone(),
+            latency: vote.latency(waited),
         };
-        self.tally.voters.names.iter().zip(&counted.cast).map(vote).collect()
+        self.voters.names.iter().zip(&counted.cast).map(vote).collect()
     }
 
     /// The votes, in the form in which a guard keeps them.
     pub(super) fn record(&self) -> Record {
-        let waited = self.tally.context.clock.now().since(self.sent);
-        let counted = self.tally.counted();
-        Record::new(counted.cast.iter().map(|CastVote { outcome, latency, .. }| match outcome {
-            Outcome::Pending => (outcome, waited),
-            _ => (outcome, *latency),
-        }))
+        let waited = self.context.clock.now().since(self.sent);
+        let counted = self.counted();
+        Record::new(counted.cast.iter().map(|vote| (&vote.said.outcome, vote.latency(waited))))
     }
 
     /// Whether the grants agree on a token.
     pub(super) fn tokens(&self) -> Tokens {
-        let counted = self.tally.counted();
-        let granted = counted.cast.iter().filter(|vote| vote.outcome == Outcome::Granted);
-        agree(counted.cast.len(), granted.map(|vote| vote.token))
+        let counted = self.counted();
+        let granted = counted.cast.iter().filter(|vote| vote.said.outcome == Outcome::Granted);
+        agree(counted.cast.len(), granted.map(|vote| vote.said.token))
     }
 
     /// What each master replied to an inspection.
     pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
-        self.tally.counted().cast.iter().map(|vote| vote.seen.clone()).collect()
+        self.counted().cast.iter().map(|vote| vote.said.seen.clone()).collect()
     }
 
     /// The masters that granted.
@@ -263,21 +247,21 @@ impl Round {
     /// The masters that refuse because they have a higher token than this. A `stale` reply carries
     /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
     pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
-        self.tally.counted().masters_with(|vote| {
-            matches!(vote.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && vote.token > token
+        self.counted().masters_with(|CastVote { said, .. }| {
+            matches!(said.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && said.token > token
         })
     }
 
     /// The masters whose grants do not count because their clocks are off.
     pub(super) fn discounted(&self) -> MasterSet {
-        self.tally.counted().masters_with(|vote| vote.is_discounted)
+        self.counted().masters_with(|vote| vote.said.is_discounted)
     }
 
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
     pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
         let clean_up = vote_clean_up.clean_up.clone();
         let due = {
-            let mut counted = self.tally.counted();
+            let mut counted = self.counted();
             counted.vote_clean_up = Some(vote_clean_up);
             counted.clean_up_due(counted.masters)
         };
@@ -288,15 +272,12 @@ impl Round {
 
     /// The masters with such an outcome.
     pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
-        self.tally.counted().masters_with(|vote| wanted(&vote.outcome))
+        self.counted().masters_with(|vote| wanted(&vote.said.outcome))
     }
-}
 
-impl Tally {
     /// Counts a master's vote, if it is the first of this master.
     pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
-        let Decoded { outcome, token, seen, is_discounted, .. } = said;
-        let vote = CastVote { outcome, token, seen, is_discounted, latency: heard.since(self.sent) };
+        let vote = CastVote { said, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
             if !counted.vote(index, vote) {
@@ -357,7 +338,7 @@ impl Tally {
     }
 }
 
-impl ReplySink for Tally {
+impl ReplySink for Round {
     fn is_wanted(&self, index: usize) -> bool {
         let is_given_up =
             self.cancelled.load(Ordering::Relaxed) || self.epoch.as_ref().is_some_and(Epoch::is_over);
@@ -382,17 +363,22 @@ impl ReplySink for Tally {
 }
 
 impl CastVote {
+    /// How long the answer took; `waited` while there is none.
+    fn latency(&self, waited: Duration) -> Duration {
+        if self.said.outcome == Outcome::Pending { waited } else { self.latency }
+    }
+
     /// Whether the master has a grant that is none of a lease with this token.
     fn is_stray(&self, token: u64) -> bool {
-        match self.outcome {
-            Outcome::Granted => self.token > token,
-            _ => self.is_discounted && self.token > 0,
+        match self.said.outcome {
+            Outcome::Granted => self.said.token > token,
+            _ => self.said.is_discounted && self.said.token > 0,
         }
     }
 
     /// Whether the place of the attempt before may still be in this master's queue.
     fn leaves_place(&self) -> bool {
-        self.outcome != Outcome::Pending && !self.outcome.takes_over()
+        self.said.outcome != Outcome::Pending && !self.said.outcome.takes_over()
     }
 }
 
@@ -403,11 +389,11 @@ impl Counted {
             return false;
         }
         let known = &mut self.cast[self.masters.before(index)];
-        if known.outcome != Outcome::Pending {
+        if known.said.outcome != Outcome::Pending {
             return false;
         }
-        self.granted += usize::from(vote.outcome == Outcome::Granted);
-        self.not_yours += usize::from(vote.outcome.is_definite_no());
+        self.granted += usize::from(vote.said.outcome == Outcome::Granted);
+        self.not_yours += usize::from(vote.said.outcome.is_definite_no());
         self.pending -= 1;
         *known = vote;
         true

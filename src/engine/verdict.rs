@@ -68,17 +68,13 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
 /// otherwise there was no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
-    lost_if(surely_lost(votes.len(), not_yours), name, votes)
+    lost_if(not_yours, name, votes)
 }
 
-/// The error of a release that no quorum granted. `not_ours` masters still know what they granted,
-/// and say that this owner does not have the lock.
-pub(crate) fn not_released(name: &Arc<str>, votes: Arc<[Vote]>, not_ours: usize) -> Error {
-    lost_if(surely_lost(votes.len(), not_ours), name, votes)
-}
-
-fn lost_if(is_lost: bool, name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
-    if is_lost {
+/// The same, and that of a release that no quorum granted, where `not_ours` masters still know what
+/// they granted, and say that this owner does not have the lock.
+pub(crate) fn lost_if(not_ours: usize, name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    if surely_lost(votes.len(), not_ours) {
         Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes: votes.into() }
     } else {
         no_quorum(name, votes, false)
@@ -246,8 +242,8 @@ mod tests {
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         let gone = votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]);
         assert!(matches!(not_ours(&name, gone.clone()), Error::Lost { .. }));
-        let error = not_released(&name, gone.clone(), 1);
+        let error = lost_if(1, &name, gone.clone());
         assert!(matches!(error, Error::NoQuorum { .. }), "two may have lost their state: {error}");
-        assert!(matches!(not_released(&name, gone, 3), Error::Lost { .. }));
+        assert!(matches!(lost_if(3, &name, gone), Error::Lost { .. }));
     }
 }

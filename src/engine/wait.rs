@@ -31,6 +31,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
+use tokio_util::sync::CancellationToken;
+
 use super::attempt::Attempt;
 use super::engine::Engine;
 use super::extend::MOVES;
@@ -132,17 +135,12 @@ impl Wait {
     pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
         self.attempts = u32::from(denied.is_some());
         let engine = self.engine.clone();
-        let request = self.request.clone();
-        let cancelled = async {
-            match &request.cancelled {
-                Some(token) => token.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
+        let Request { name, cancelled, .. } = self.request.clone();
+        let cancelled = OptionFuture::from(cancelled.as_ref().map(CancellationToken::cancelled));
         tokio::select! {
             biased;
             () = engine.closing.cancelled() => Err(Error::Closed),
-            () = cancelled => Err(Error::Cancelled { name: request.name.clone() }),
+            Some(()) = cancelled => Err(Error::Cancelled { name }),
             outcome = self.until_granted(denied) => outcome,
         }
     }
@@ -158,14 +156,13 @@ impl Wait {
             self.engine.refuse_to_wait_for_itself(&self.request)?;
             self.line_up().await?;
         }
-        match denied {
-            Some(error) if !self.queues() || !self.engine.hub.hears() => {
-                // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it
-                // once a quorum of subscriptions stands: then ask.
-                self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
-                self.pause(error).await;
-            }
-            _ => {}
+        if let Some(error) = denied
+            && (!self.queues() || !self.engine.hub.hears())
+        {
+            // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it once
+            // a quorum of subscriptions stands: then ask.
+            self.wake_handle = Some(self.engine.hub.wake_handle(self.engine.fresh_owner().number()));
+            self.pause(error).await;
         }
         loop {
             let error = match self.attempt().await {
@@ -230,17 +227,12 @@ impl Wait {
         let mut slot =
             self.engine.local_queues.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
         let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
-        let entered = async {
-            match &own {
-                Some(hold) => hold.until_it_stands(&**self.engine.clock()).await,
-                None => std::future::pending().await,
-            }
-        };
+        let entered = own.as_ref().map(|hold| hold.until_it_stands(&**self.engine.clock()));
         tokio::select! {
             biased;
             () = slot.until_first() => {}
             // The waiters ahead may be waiting for this very owner.
-            () = entered => return Ok(()),
+            Some(()) = OptionFuture::from(entered) => return Ok(()),
             () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = slot.last() {
@@ -305,16 +297,11 @@ impl Wait {
         match &self.wake_handle {
             Some(wake_handle) if self.slot.is_some() => {
                 self.subscription.get_or_insert_with(|| self.engine.hub.subscribe());
-                let woken_by_foreign = async {
-                    match &self.foreign_wakes {
-                        Some(wakes) => wakes.until_woken().await,
-                        None => std::future::pending().await,
-                    }
-                };
+                let woken_by_foreign = self.foreign_wakes.as_ref().map(ForeignWakes::until_woken);
                 tokio::select! {
                     biased;
                     () = wake_handle.until_woken() => {}
-                    () = woken_by_foreign => {}
+                    Some(()) = OptionFuture::from(woken_by_foreign) => {}
                     () = self.engine.until_counterpart_stands(&self.request) => {}
                     () = tokio::time::sleep(pause) => {}
                 }

@@ -2,16 +2,12 @@
 //! that are due together, and tells guards that their lease is lost before the lease is over.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::join_all;
 
 use super::engine::Engine;
-use super::extend::Hearing;
 use super::hold::Hold;
 use super::leases::Extension;
-use crate::clock::Moment;
-use crate::error::Error;
 
 /// How many leases are renewed together, at most.
 const TOGETHER: usize = 32;
@@ -30,12 +26,7 @@ impl Engine {
     }
 
     fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
-        let mut batch = Vec::with_capacity(due.len());
-        for hold in due {
-            if let Some(extension) = self.leases.look_at(hold) {
-                batch.push(extension);
-            }
-        }
+        let batch: Vec<_> = due.into_iter().filter_map(|hold| self.leases.look_at(hold)).collect();
         let engine = self.clone();
         // A shutdown does not wait for renewals: while guards live there is always another one.
         self.executor.spawn(async move {
@@ -47,25 +38,14 @@ impl Engine {
         });
     }
 
+    /// Renews a lease, and notes when the round was sent that did, or why none did.
     async fn renew(self: &Arc<Self>, extension: Extension) {
         let hold = extension.hold.clone();
         let generation = extension.generation;
         let ttl = extension.ttl;
         let timeout = self.settings.timeout_within(ttl);
-        let extended = self.extend_one(extension, timeout, Hearing::Full).await;
-        self.note_renewal(&hold, generation, ttl, extended);
-    }
-
-    /// Notes when the round was sent that renewed a lease for this TTL, or why none did.
-    fn note_renewal(
-        &self,
-        hold: &Arc<Hold>,
-        generation: u64,
-        ttl: Duration,
-        extended: Result<Moment, Error>,
-    ) {
-        let name = &*hold.name;
-        self.leases.change(hold, |lease| {
+        let extended = self.extend_one(extension, timeout).await;
+        self.leases.change(&hold, |lease| {
             if lease.generation == generation {
                 match extended {
                     Ok(sent) => {
@@ -73,13 +53,12 @@ impl Engine {
                         lease.trouble = None;
                     }
                     Err(error) => {
-                        tracing::debug!(name, %error, "a lease was not renewed");
+                        tracing::debug!(name = &*hold.name, %error, "a lease was not renewed");
                         lease.timer.failed(self.clock().now());
                         lease.trouble = Some(Box::new(error));
                     }
                 }
             }
-            ((), None)
         });
     }
 }
