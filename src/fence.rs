@@ -329,7 +329,7 @@ impl Gate {
     /// [`Stale`] when it has seen a higher one; `write` was not run.
     pub fn write<T>(&self, fence: impl Into<u64>, write: impl FnOnce() -> T) -> Result<T, Stale> {
         let fence = fence.into();
-        let mut seen = self.seen.lock(); // also after a write that panicked: the fence was set before
+        let mut seen = self.seen.lock(); // also after a write that panicked
         check(fence, *seen)?;
         *seen = fence;
         Ok(write())

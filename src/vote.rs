@@ -30,8 +30,8 @@ impl Votes {
         Self(None)
     }
 
-    /// How many masters did not do what was asked, by their answer. One that was not waited for does
-    /// not count as refusing.
+    /// How many masters did not do what was asked, by their answer. One that was not waited for
+    /// does not count as refusing.
     pub(crate) fn against(&self) -> String {
         let words = ["held", "free", "refused", "unreachable", "silent", "not waited for"];
         let word_for = |outcome: &Outcome| match outcome {

@@ -52,8 +52,13 @@ impl Engine {
     /// come late.
     async fn give_away(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<Handover, Error> {
         let secret = fresh_uuid(&*self.random);
-        let (kind, name, permit) = (hold.kind, hold.name.clone(), hold.permit);
-        let handover = Handover { kind, name, secret, masters: self.fingerprint(), permit };
+        let handover = Handover {
+            kind: hold.kind,
+            name: hold.name.clone(),
+            secret,
+            masters: self.fingerprint(),
+            permit: hold.permit,
+        };
         self.give_to(handover.owner(), hold, generation).await?;
         Ok(handover)
     }

@@ -331,8 +331,14 @@ fn read(reply: &Value) -> Option<(u64, Answer)> {
             if record.is_none() && !fields.is_empty() {
                 return Some((time, Answer::OtherRecord));
             }
-            let [run_id, replid2, decree] = [text(2)?, text(3)?, text(4)?];
-            let shown = Shown { time, later: u64::MAX, run_id, replid2, decree, record };
+            let shown = Shown {
+                time,
+                later: u64::MAX,
+                run_id: text(2)?,
+                replid2: text(3)?,
+                decree: text(4)?,
+                record,
+            };
             Some((time, Answer::Master(Box::new(shown))))
         }
         "written" | "changed" => Some((number(1)?, Answer::Written)),
