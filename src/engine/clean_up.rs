@@ -244,8 +244,12 @@ impl Engine {
 impl Round {
     /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
     pub(super) fn may_have_run(&self) -> MasterSet {
-        let may_have =
-            |outcome: &Outcome| matches!(outcome, Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending);
+        let may_have = |outcome: &Outcome| match outcome {
+            Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
+            Outcome::Held { .. } | Outcome::Absent | Outcome::Refused { .. } | Outcome::Unreachable(_) => {
+                false
+            }
+        };
         // A vote that was discounted does not count, but the master has granted.
         self.masters_with(may_have).or(self.discounted())
     }
