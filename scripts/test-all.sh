@@ -4,6 +4,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
 
+# What test.sh builds.
+checks=(--profile checks --workspace --all-features --locked)
+
 step "scripts/test.sh"
 log=$(mktemp)
 scripts/test.sh 2>&1 | tee "$log"
@@ -17,8 +20,22 @@ else
   echo "skipped: there is no python3"
 fi
 
+step "lints of each package by itself, without features: in the workspace, one turns on features that another lacks"
+for package in quorate quorate-testkit quorate-cli quorate-chaos quorate-simulator; do
+  cargo clippy --profile checks -p "$package" --no-default-features --locked -- -D warnings
+done
+
+step "benches: every topic, in small"
+cargo bench "${checks[@]}" --bench bench -- smoke
+
+step "some tests of the library as users have it: without features and assertions"
+# The dependencies are those that are built already.
+CARGO_PROFILE_CHECKS_OPT_LEVEL=0 CARGO_PROFILE_CHECKS_DEBUG_ASSERTIONS=false CARGO_PROFILE_CHECKS_OVERFLOW_CHECKS=false \
+  cargo test --profile checks -p quorate --test it --locked -- \
+  cancel:: crowd:: exclusion:: fencing:: group_commit:: group_faults:: loss:: release:: renewal::
+
 step "the scripts with each guard left out: some test fails"
-cargo test --profile checks --workspace --all-features --locked --test it mutation -- --nocapture
+cargo test "${checks[@]}" --test it mutation -- --nocapture
 
 step "other servers"
 scripts/servers.sh some

@@ -28,48 +28,46 @@ fi
 step "format"
 cargo fmt --all --check
 
-step "lints, with every feature and with none"
-cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
-cargo clippy --workspace --test members --test model --all-features --locked -- -D warnings # "all targets" are without these
-# Each package by itself: in the workspace, one turns on features that another lacks.
-for package in quorate quorate-testkit quorate-cli quorate-chaos quorate-simulator; do
-  cargo clippy -p "$package" --no-default-features --locked -- -D warnings
-done
-
-# One build for all that follows: what is built with the same features and profile is built once.
+# One profile for all that follows: what is built with the same features is built once.
 checks=(--profile checks --workspace --all-features --locked)
 built=${CARGO_TARGET_DIR:-target}/checks
 
-step "tests, with every feature"
+step "lints"
+cargo clippy "${checks[@]}" --all-targets -- -D warnings
+cargo clippy "${checks[@]}" --test members --test model -- -D warnings # "all targets" are without these
+
+step "build"
+cargo test "${checks[@]}" --no-run
+cargo test "${checks[@]}" --test model --test members --no-run
+
+# What computes, and what is wrong with the models' broken variants.
+computes() {
+  cargo test "${checks[@]}" --test model --test members -- --nocapture
+  scripts/mutants.sh --seeds "$built/quorate-simulate"
+  "$built/quorate-simulate" --seeds 100
+  "$built/quorate-simulate" --seeds 100 --fault any
+  "$built/quorate-simulate" --seeds 150 --locks any
+  "$built/quorate-simulate" --seeds 150 --fault any --locks any
+  "$built/quorate-simulate" --seeds 100 --fault mixed-lists --locks any
+  for fault in lost-sets late-handshake; do "$built/quorate-simulate" --seeds 50 --fault "$fault"; done
+}
+
+step "tests, and beside them, as they mostly wait: models, and simulation with the seeds that find known bugs and new ones"
+computing=${CARGO_TARGET_DIR:-target}/computing.log
+(renice -n 19 "$BASHPID"; computes) >"$computing" 2>&1 &
+computes=$!
 # test-all.sh runs what is skipped here: it takes minutes.
 cargo test "${checks[@]}" -- --skip every_guard_of_the_scripts 2>&1 | tee "$log"
-
-step "the models of the fencing tokens and of changes of members, and what is wrong with their broken variants"
-cargo test "${checks[@]}" --test model --test members -- --nocapture 2>&1 | tee -a "$log"
-
-step "simulation: the seeds that find known bugs, and new ones of each kind"
-scripts/mutants.sh --seeds "$built/quorate-simulate"
-"$built/quorate-simulate" --seeds 100
-"$built/quorate-simulate" --seeds 100 --fault any
-"$built/quorate-simulate" --seeds 150 --locks any
-"$built/quorate-simulate" --seeds 150 --fault any --locks any
-"$built/quorate-simulate" --seeds 100 --fault mixed-lists --locks any
-for fault in lost-sets late-handshake; do "$built/quorate-simulate" --seeds 50 --fault "$fault"; done
-
-step "benches: every topic, in small"
-cargo bench "${checks[@]}" --bench bench -- smoke
+computed=0
+wait "$computes" || computed=$?
+tee -a "$log" <"$computing"
+[ "$computed" = 0 ]
 
 step "figures: the tables are made of what was measured"
 scripts/figures.sh --check
 
-step "some tests of the library as users have it: without features and assertions"
-# The dependencies are those that are built already.
-CARGO_PROFILE_CHECKS_DEBUG_ASSERTIONS=false CARGO_PROFILE_CHECKS_OVERFLOW_CHECKS=false \
-  cargo test --profile checks -p quorate --test it --locked -- \
-  cancel:: crowd:: exclusion:: fencing:: group_commit:: group_faults:: loss:: release:: renewal:: 2>&1 | tee -a "$log"
-
 step "docs"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --locked
+RUSTDOCFLAGS="-D warnings" cargo doc "${checks[@]}" --no-deps
 
 step "dependencies"
 wait # for its build
