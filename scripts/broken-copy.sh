@@ -28,9 +28,20 @@ copy_tree() {
 
 # build WHAT PACKAGE: builds a package of the copy.
 build() {
-  local log=$WORK/build.log
-  (cd "$COPY" && cargo build -q --locked "${cargo_options[@]}" -p "$2") >"$log" 2>&1 ||
-    { cat "$log" >&2; fail "$1 does not build"; }
+  (cd "$COPY" && cargo build -q --locked "${cargo_options[@]}" -p "$2") >"$COPY.log" 2>&1 ||
+    { cat "$COPY.log" >&2; fail "$1 does not build"; }
+}
+
+# Makes a second copy, of the copy and of what is built there.
+copy_again() {
+  rm -rf "$WORK/second"
+  mkdir "$WORK/second"
+  cp -a "$COPY" "$CARGO_TARGET_DIR" "$WORK/second"
+}
+
+# in_second_copy COMMAND...: runs it there, so that another one can run in the first copy meanwhile.
+in_second_copy() {
+  (COPY=$WORK/second/tree CARGO_TARGET_DIR=$WORK/second/target && "$@")
 }
 
 # The text of each file that a bug may be put into.
@@ -85,16 +96,21 @@ check_fit() {
   [ "${#wrong[@]}" = 0 ] || fail "known bugs that no longer fit:$(printf '\n  %s' "${wrong[@]}")"
 }
 
-# build_broken BUG PACKAGE: builds it with this bug in it.
+# The files of the copy that have a bug.
+broken=()
+
+# build_broken BUG PACKAGE: builds it with this bug in it, and with no other.
 build_broken() {
   local i file text
-  copy_tree
+  for file in "${broken[@]}"; do install -m 644 "$file" "$COPY/$file"; done
+  broken=()
   read_bug "$1"
   for i in "${!finds[@]}"; do
     locate "${finds[i]}"
-    file=$COPY/${found[0]}
-    text=$(<"$file")
-    printf '%s\n' "${text%%"${finds[i]}"*}${puts[i]}${text#*"${finds[i]}"}" >"$file"
+    file=${found[0]}
+    text=$(<"$COPY/$file")
+    printf '%s\n' "${text%%"${finds[i]}"*}${puts[i]}${text#*"${finds[i]}"}" >"$COPY/$file"
+    broken+=("$file")
   done
   build "$1" "$2"
 }

@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 TABLE=chaos/mutants/README.md
 SEEDS=20
 COUNTED=5
-# They mostly wait, for leases and for faults.
-AT_A_TIME=2
+# Runs at a time: they mostly wait, for leases and for faults.
+AT_A_TIME=4
 
 count=false
 if [ "${1:-}" = --count ]; then
@@ -21,51 +21,44 @@ if [ "${1:-}" = --count ]; then
 fi
 cargo_options=()
 . scripts/broken-copy.sh
-quorate=$CARGO_TARGET_DIR/debug/quorate
+built=$CARGO_TARGET_DIR/debug/quorate
 
 # The table's rows, each as: name, file, property, options of `quorate chaos`.
 rows() { sed -nE 's/^\| \[([a-z-]+)\]\(([^)]*)\) \|[^|]*\| `([^`]*)` \| ([a-z]+) \|.*/\1 \2 \4 \3/p' "$TABLE"; }
 
-# run SEED OPTIONS: a run, whose summary is printed.
+# run PROGRAM SEED OPTIONS: a run, whose summary is printed.
 run() {
   # shellcheck disable=SC2086 # they are several words
-  "$quorate" chaos --seed "$1" $2 2>&1
+  "$1" chaos --seed "$2" $3 2>&1
 }
 
-# finds SEED OPTIONS PROPERTY: prints the seed if a run violates this.
+# finds PROGRAM SEED OPTIONS PROPERTY: true if the run violates this.
 finds() {
   local summary code
-  summary=$(run "$1" "$2") && code=0 || code=$?
+  summary=$(run "$1" "$2" "$3") && code=0 || code=$?
   case $code in
-    0 | 80) ;;
-    79) if grep -qw "^Violated: .*$3" <<<"$summary"; then echo "$1"; fi ;;
-    *) fail "seed $1 of $2 ended with $code: $summary" ;;
+    0 | 80) return 1 ;;
+    79) grep -qw "^Violated: .*$4" <<<"$summary" ;;
+    *) fail "seed $2 of $3 ended with $code: $summary" ;;
   esac
 }
 
-# What is found with these options of this property, in words.
+# search PROGRAM OPTIONS PROPERTY: what is found, in words.
 search() {
-  local seed i jobs found=() last=$SEEDS
+  local seed found=0 last=$SEEDS
   if $count; then last=$COUNTED; fi
-  for ((seed = 1; seed <= last; seed += AT_A_TIME)); do
-    jobs=()
-    for ((i = seed; i < seed + AT_A_TIME && i <= last; i++)); do
-      finds "$i" "$@" >"$WORK/found-$i" &
-      jobs+=($!)
-    done
-    for i in "${jobs[@]}"; do wait "$i" || exit; done
-    for ((i = seed; i < seed + AT_A_TIME && i <= last; i++)); do
-      if [ -s "$WORK/found-$i" ]; then found+=("$i"); fi
-    done
-    if ! $count && [ "${#found[@]}" -gt 0 ]; then echo "seed ${found[0]}" && return; fi
+  for ((seed = 1; seed <= last; seed++)); do
+    if ! finds "$1" "$seed" "$2" "$3"; then continue; fi
+    found=$((found + 1))
+    if ! $count; then echo "seed $seed" && return; fi
   done
-  if $count; then echo "${#found[@]} of $COUNTED"; else echo "NOT FOUND"; fi
+  if $count; then echo "$found of $COUNTED"; else echo "NOT FOUND"; fi
 }
 
 # clean OPTIONS: fails if the first run finds something where no bug was put.
 clean() {
   local log code=0
-  log=$(run 1 "$1") || code=$?
+  log=$(run "$WORK/clean" 1 "$1") || code=$?
   case $code in
     0 | 80) ;;
     *) fail "$1 finds something without a bug: look at that first: $log" ;;
@@ -88,22 +81,35 @@ for row in "${chosen[@]}"; do
 done
 check_fit "${files[@]}"
 
+under_way=()
+trap wait EXIT
+
+# start COMMAND...: runs it in the background, when fewer than AT_A_TIME are.
+start() {
+  while [ "$(jobs -rp | wc -l)" -ge "$AT_A_TIME" ]; do wait -n || true; done
+  "$@" &
+  under_way+=($!)
+}
+
+# Each program runs while the next one is built.
 copy_tree
 build "the tree itself" quorate-cli
+cp "$built" "$WORK/clean"
 mapfile -t unlike < <(printf '%s\n' "${chosen[@]}" | cut -d ' ' -f 4- | sort -u)
-for ((i = 0; i < ${#unlike[@]}; i += AT_A_TIME)); do
-  jobs=()
-  for options in "${unlike[@]:i:AT_A_TIME}"; do
-    clean "$options" &
-    jobs+=($!)
-  done
-  for job in "${jobs[@]}"; do wait "$job"; done
+for options in "${unlike[@]}"; do
+  start clean "$options"
 done
-printf '%-20s %-10s %s\n' bug property found
 for row in "${chosen[@]}"; do
   read -r name file property options <<<"$row"
   build_broken "chaos/mutants/$file" quorate-cli
-  found=$(search "$options" "$property")
+  cp "$built" "$WORK/$name"
+  start search "$WORK/$name" "$options" "$property" >"$WORK/$name.found"
+done
+for i in "${under_way[@]}"; do wait "$i" || exit; done
+printf '%-20s %-10s %s\n' bug property found
+for row in "${chosen[@]}"; do
+  read -r name file property options <<<"$row"
+  found=$(<"$WORK/$name.found")
   case $found in "NOT FOUND" | 0*) missed=$((missed + 1)) ;; esac
   printf '%-20s %-10s %s\n' "$name" "$property" "$found"
 done
