@@ -325,9 +325,12 @@ impl LinkState {
         }
     }
 
-    /// Has a command of a handshake sent on the open connection.
+    /// Has a command of a handshake sent on the open connection. If that is gone, the question is
+    /// dropped: on the next connection nobody waits for the reply.
     pub(super) fn ask(&mut self, question: Question) {
-        self.questions.push_back(question);
+        if self.is_open() {
+            self.questions.push_back(question);
+        }
     }
 
     /// The handshake was made again: calls can be sent.

@@ -742,6 +742,17 @@ fn where_the_handshake_comes_to_nothing_the_connection_is_given_up() {
 
 /// A master that may drop keys by now gives no vote, once it was looked at.
 #[test]
+fn a_question_for_a_connection_that_is_gone_is_not_sent_on_the_next() {
+    let mut driven = Driven::up();
+    driven.broke();
+    let (reply, mut replied) = oneshot::channel();
+    driven.link.ask(Question { words: vec!["EVAL".into()], reply });
+    assert_eq!(replied.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    driven.open(true);
+    assert!(driven.link.send_next(driven.now, |_| ()).is_none());
+}
+
+#[test]
 fn a_memory_policy_is_examined_every_five_seconds() {
     let mut driven = Driven::up();
     driven.call(VOTE);
