@@ -19,6 +19,7 @@ const PERMIT: &str = "p:";
 pub(crate) struct Entry {
     pub(crate) field: String,
     pub(crate) owner: String,
+    pub(crate) token: u64,
     /// When it ends (us), by the master's clock.
     ends: u64,
 }
@@ -58,9 +59,9 @@ pub(crate) fn entries(master: &EmbeddedServer, key: &str) -> Vec<Entry> {
     let entry = |(field, value): &(String, String)| {
         let is_entry = field == HOLDER || field.starts_with(READS) || field.starts_with(PERMIT);
         let numbers: Vec<u64> = value.split(' ').map_while(|word| word.parse().ok()).collect();
-        let [ends, _, _, holds] = numbers[..] else { return None };
+        let [ends, token, _, holds] = numbers[..] else { return None };
         let owner = (is_entry && holds > 0).then(|| owner(field))??;
-        Some(Entry { field: field.clone(), owner, ends })
+        Some(Entry { field: field.clone(), owner, token, ends })
     };
     all.iter().filter_map(entry).collect()
 }

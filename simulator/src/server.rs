@@ -176,11 +176,14 @@ impl Server {
     /// earlier time.
     fn note_refusal(&self, call: &Call, refusal: &[Value]) {
         let ("held", Some(Value::Text(owner))) = (verb_of(refusal), refusal.get(1)) else { return };
+        // The owner may have an entry of another grant, which is over, on another of the names.
+        let token = refusal.get(4).and_then(Value::int);
         for key in call.words.keys().step_by(KEYS_PER_NAME) {
             let Some(KeySite::Name(name)) = site(key) else { continue };
             let all = entries(&self.redis, key);
-            let over =
-                all.iter().filter(|entry| *entry.owner == **owner && !entry.counts(self.clock.micros()));
+            let is_told =
+                |entry: &&Entry| *entry.owner == **owner && token == i64::try_from(entry.token).ok();
+            let over = all.iter().filter(|entry| is_told(entry) && !entry.counts(self.clock.micros()));
             let found: Vec<_> = over.map(|entry| self.found_entry(key, name, entry)).collect();
             self.world.recorder.with(|history| history.refusals.extend(found));
         }
