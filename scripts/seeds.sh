@@ -17,17 +17,17 @@ LEDGER=docs/figures/seeds.tsv
 export RUSTFLAGS="--cfg luajit -C target-cpu=native" CFLAGS="-O3 -march=native" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/seeds
 SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-simulate
 PART=4000
-# Faults, and how many seeds with them: eight kinds of locks take turns, and with `any` six. The first five lines are the check before an
-# issue is closed, 40 minutes; all are that of a release, hours.
+# Faults, and how many seeds with them, of eight kinds of locks in turn (six with late-handshake). The first five lines are the check
+# before an issue is closed, an hour; all are that of a release, many hours.
 SORTS="
 lost-sets 4000
 late-handshake 4000
 members 20000
 mixed-lists 4000
-any 24000
+any 32000
 none 32000
 mixed-lists 20000
-any 120000
+any 160000
 none 160000
 "
 

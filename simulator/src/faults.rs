@@ -117,11 +117,16 @@ impl Kind {
         Self::LostSets,
     ];
 
-    /// Those that such locks are guarded against: `any`. Redis's own expiry ends the keys of other
-    /// libraries, so clocks free them.
+    /// `any`: those that such locks are guarded against.
     pub fn guarded(locks: Locks) -> Vec<Self> {
-        let is_guarded = |kind: &Self| !(kind.is_by_itself() || locks.are_shared() && kind.is_of_clocks());
-        Self::ALL.into_iter().filter(is_guarded).collect()
+        let is_one = |kind: &Self| !kind.is_by_itself() && kind.is_survived_by(locks);
+        Self::ALL.into_iter().filter(is_one).collect()
+    }
+
+    /// Whether such locks are guarded against it. Redis's own expiry ends the keys of other
+    /// libraries, so clocks free them.
+    pub fn is_survived_by(self, locks: Locks) -> bool {
+        !(locks.are_shared() && self.is_of_clocks())
     }
 
     /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came

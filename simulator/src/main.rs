@@ -82,7 +82,14 @@ impl Args {
         let locks = match self.locks {
             None => Locks::default(),
             Some(Choice(Some(locks))) => locks,
-            Some(Choice(None)) => Locks::ALL[seed as usize / SEEDS_OF_A_KIND % Locks::ALL.len()],
+            Some(Choice(None)) => {
+                let survives = |locks: &Locks| match self.fault {
+                    Some(Choice(Some(kind))) => kind.is_survived_by(*locks),
+                    _ => true,
+                };
+                let kinds: Vec<_> = Locks::ALL.into_iter().filter(survives).collect();
+                kinds[seed as usize / SEEDS_OF_A_KIND % kinds.len()]
+            }
         };
         let profile = match self.fault {
             None => Profile::Inside,
