@@ -44,8 +44,8 @@ impl Votes {
             Outcome::Pending => Some(words[5]),
         };
         let count = |word: &str| self.iter().filter(|vote| word_for(&vote.outcome) == Some(word)).count();
-        let counts = words.into_iter().filter(|word| count(word) > 0);
-        counts.map(|word| format!("{} {word}", count(word))).collect::<Vec<_>>().join(", ")
+        let counts = words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0);
+        counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
     }
 }
 

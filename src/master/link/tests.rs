@@ -740,7 +740,6 @@ fn where_the_handshake_comes_to_nothing_the_connection_is_given_up() {
     assert!(!driven.link.is_open() && driven.link.opens_at().is_some());
 }
 
-/// A master that may drop keys by now gives no vote, once it was looked at.
 #[test]
 fn a_question_for_a_connection_that_is_gone_is_not_sent_on_the_next() {
     let mut driven = Driven::up();
@@ -752,6 +751,7 @@ fn a_question_for_a_connection_that_is_gone_is_not_sent_on_the_next() {
     assert!(driven.link.send_next(driven.now, |_| ()).is_none());
 }
 
+/// A master that may drop keys by now gives no vote, once it was looked at.
 #[test]
 fn a_memory_policy_is_examined_every_five_seconds() {
     let mut driven = Driven::up();
