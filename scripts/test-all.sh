@@ -2,10 +2,8 @@
 # Every check: those of test.sh, and what takes longer. At most 40 minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/checks.sh
 . scripts/steps.sh
-
-# What test.sh builds.
-checks=(--profile checks --workspace --all-features --locked)
 
 step "scripts/test.sh"
 log=$(mktemp)

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
+. scripts/checks.sh
 . scripts/steps.sh
 
 # Fewer tests than this have run means that some were not found, or not built.
@@ -28,8 +29,6 @@ fi
 step "format"
 cargo fmt --all --check
 
-# One profile for all that follows: what is built with the same features is built once.
-checks=(--profile checks --workspace --all-features --locked)
 built=${CARGO_TARGET_DIR:-target}/checks
 
 step "lints"
@@ -40,8 +39,8 @@ step "build"
 cargo test "${checks[@]}" --no-run
 cargo test "${checks[@]}" --test model --test members --no-run
 
-# What computes, and what is wrong with the models' broken variants.
-computes() {
+# What needs the processors: the models and their broken variants, and the simulator.
+compute() {
   cargo test "${checks[@]}" --test model --test members -- --nocapture
   scripts/mutants.sh --seeds "$built/quorate-simulate"
   "$built/quorate-simulate" --seeds 100
@@ -54,12 +53,12 @@ computes() {
 
 step "tests, and beside them, as they mostly wait: models, and simulation with the seeds that find known bugs and new ones"
 computing=${CARGO_TARGET_DIR:-target}/computing.log
-(renice -n 19 "$BASHPID"; computes) >"$computing" 2>&1 &
-computes=$!
+(renice -n 19 "$BASHPID"; compute) >"$computing" 2>&1 &
+under_way=$!
 # test-all.sh runs what is skipped here: it takes minutes.
 cargo test "${checks[@]}" -- --skip every_guard_of_the_scripts 2>&1 | tee "$log"
 computed=0
-wait "$computes" || computed=$?
+wait "$under_way" || computed=$?
 tee -a "$log" <"$computing"
 [ "$computed" = 0 ]
 
