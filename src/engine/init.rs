@@ -111,10 +111,11 @@ impl Engine {
             if let Some(found) = what(trust) {
                 return Ok(found);
             }
-            let quarantine =
-                if trust.membership().heard_all() { trust.terms().quarantine() } else { Duration::ZERO };
-            let refused = trust.membership().misfit();
             let is_past = |wait: Duration| self.clock().now() >= began + wait;
+            let heard_all = trust.membership().heard_all();
+            let quarantine = if heard_all { trust.terms().quarantine() } else { Duration::ZERO };
+            // One that was not heard yet may know of a newer generation.
+            let refused = trust.membership().misfit().filter(|_| heard_all || is_past(CONNECTING));
             let is_denied = trust.is_denied(needed, is_past(CONNECTING));
             if refused.is_some() || is_denied || is_past(self.settings().wait + quarantine) {
                 let permanent = refused.is_some() || is_denied;

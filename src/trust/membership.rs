@@ -267,7 +267,17 @@ impl Membership {
 
     /// From now on a set may begin, where no master of the list has a record; or not any more.
     pub(crate) fn begin(&mut self, how: Option<Beginning>) {
+        if self.looked_at().is_some() {
+            self.leave_set();
+        }
         self.begins = how;
+    }
+
+    /// The set that an `init` only looks at, for its list is none of that.
+    fn looked_at(&self) -> Option<&MasterRecord> {
+        let has_voted = || self.seen.iter().any(|seen| seen.last.is_some());
+        let is_looked_at = |newest: &&MasterRecord| !self.follows_to(newest) && !has_voted();
+        self.newest.as_ref().filter(|_| self.begins.is_some()).filter(is_looked_at)
     }
 
     /// From now on masters that lost state rejoin without those that do not answer; or not any
@@ -276,9 +286,15 @@ impl Membership {
         self.recovers = recovers;
     }
 
-    /// Whether each master of the list showed whether it has a record.
+    /// Whether each master of the list, and of the newest one, showed whether it has a record.
     pub(crate) fn heard_all(&self) -> bool {
-        self.listed_shown().all(|shown| shown.is_some())
+        self.shown_of_all().all(|shown| shown.is_some())
+    }
+
+    /// What the masters of the list, and of the newest one, showed last.
+    fn shown_of_all(&self) -> impl Iterator<Item = Option<&Shown>> {
+        let all = (0..self.shown.len()).filter(|index| *index < self.listed || self.places[*index].is_some());
+        all.map(|index| self.shown[index].as_ref())
     }
 
     /// The masters of this client's list.
@@ -588,8 +604,15 @@ impl Membership {
         } else {
             record.state != MemberState::Candidate // one may be of a set that never begins
         };
-        let follows = self.follows_to(record) || is_other && self.follows_to_set(record);
+        let follows = if is_other { self.follows_to_set(record) } else { self.looks_at(record) };
+        let follows = follows || self.follows_to(record);
         is_newer && counts && follows && self.fits(record)
+    }
+
+    /// An `init` looks at the masters of each generation: they may tell of the one that its list
+    /// is.
+    fn looks_at(&self, record: &MasterRecord) -> bool {
+        self.begins.is_some() && self.has_room_for(record)
     }
 
     /// Whether a set began with the newest list of this client's set, to which it went along.
@@ -632,13 +655,12 @@ impl Membership {
     /// answered a moment ago.
     fn leave_what_nobody_shows(&mut self, time: u64) {
         let Some(newest) = self.newest.as_ref().filter(|_| self.begins.is_some()) else { return };
-        let is_asked = |index: &usize| *index < self.listed || self.places[*index].is_some();
         let shows = |its: &MasterRecord| its.set == newest.set && its.state != MemberState::Candidate;
-        let has_left = |index: usize| {
-            let shown = self.shown[index].as_ref().filter(|shown| shown.time.abs_diff(time) < MAX_AGE);
+        let has_left = |shown: Option<&Shown>| {
+            let shown = shown.filter(|shown| shown.time.abs_diff(time) < MAX_AGE);
             shown.is_some_and(|shown| !shown.record.as_ref().is_some_and(shows))
         };
-        if (0..self.shown.len()).filter(is_asked).all(has_left) {
+        if self.shown_of_all().all(has_left) {
             self.leave_set();
         }
     }
@@ -820,6 +842,14 @@ impl<'a> MasterCase<'a> {
         if record.is_none() && self.is_new {
             return self.begin_new();
         }
+        // A member of a third set says which one that is, below.
+        let is_its = |its: &MasterRecord, set: &Arc<str>| its.set == *set || its.state != MemberState::Member;
+        match self.membership.looked_at() {
+            Some(newest) if record.is_none_or(|its| is_its(its, &newest.set)) => {
+                return self.other_members(newest);
+            }
+            _ => {}
+        }
         let first = self.join(record).or_else(|| self.take_back(record)).or_else(|| self.begin(record));
         first.unwrap_or_else(|| match record {
             Some(record) => self.at_record(record),
@@ -933,9 +963,7 @@ impl<'a> MasterCase<'a> {
 
     /// Whether each master of the list, and of the newest one, answered a moment ago.
     fn all_answered_now(&self) -> bool {
-        let Membership { shown, places, listed, .. } = self.membership;
-        let mut all = (0..shown.len()).filter(|index| *index < *listed || places[*index].is_some());
-        all.all(|index| shown[index].as_ref().is_some_and(|shown| self.is_now(shown.time)))
+        self.membership.shown_of_all().all(|shown| shown.is_some_and(|shown| self.is_now(shown.time)))
     }
 
     /// Whether at most half of the masters keep their records as members. If all keep one as a

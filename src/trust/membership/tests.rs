@@ -732,6 +732,45 @@ fn init_with_an_older_list_does_not_begin() {
     assert_eq!(begins.voters(&masters, 5_000 + quarantine()), [0, 1]);
 }
 
+/// Of the masters of the list, the one with a record was never told that the first was removed.
+#[test]
+fn init_hears_of_the_newest_list_from_a_master_that_was_removed() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let mut client = Client::new(&[0, 1, 2], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let older = masters[2].record.clone();
+    let members = client.membership.newest().unwrap().members.without(1);
+    decide(&mut client, &mut masters, members, 1_000, &dice);
+    connect_often(&mut client, &mut masters, &[2_000], &dice);
+    masters[1] = MadeUpMaster::new(9);
+    masters[2].record = older;
+    let mut begins = beginner(&[1, 2], "another");
+    begins.cut_off = vec![0];
+    connect_often(&mut begins, &mut masters, &[5_000], &dice);
+    let steps = begins.connect_to_all(&mut masters, 5_000, &dice);
+    assert!(steps.iter().any(|step| refusal(step) == Some(Refusal::OtherMembers)), "{steps:?}");
+    assert!(masters[1].record.is_none());
+    begins.cut_off = vec![];
+    connect_often(&mut begins, &mut masters, &[5_000, 5_000 + quarantine()], &dice);
+    assert_eq!(begins.voters(&masters, 5_000 + quarantine()), [1, 2]);
+}
+
+#[test]
+fn init_only_looks_at_a_set_that_its_list_is_none_of() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    masters[1] = MadeUpMaster::new(9);
+    let mut begins = beginner(&[1, 2], "another");
+    connect_often(&mut begins, &mut masters, &[5, 5 + quarantine()], &dice);
+    let steps = begins.connect_to_all(&mut masters, 5 + quarantine(), &dice);
+    assert!(steps.iter().all(|step| refusal(step) == Some(Refusal::OtherMembers)), "{steps:?}");
+    assert!(masters[1].record.is_none());
+    assert_eq!(begins.membership.newest().unwrap().members.len(), 3);
+    begins.membership.begin(None);
+    assert!(begins.membership.newest().is_none());
+}
+
 /// It was killed when it had made one of them a member, or all but one.
 #[test]
 fn init_does_not_take_its_own_set_for_lost() {
