@@ -88,7 +88,10 @@ fn kind(answer: &Resp) -> String {
 
 /// Both servers, as one and the same process.
 fn pair() -> Pair {
-    let mut pair = Pair::start();
+    of_one_run_id(Pair::start())
+}
+
+fn of_one_run_id(mut pair: Pair) -> Pair {
     let info: String = pair.server.command(&["INFO", "server"]);
     pair.embedded.restart(field_of(&info, "run_id"), Restart::Empty);
     ask(&mut pair, &["FLUSHALL"]);
@@ -173,7 +176,12 @@ fn a_master_that_cannot_be_used_is_refused() {
         ask(&mut pair, setting);
         assert_eq!(greet(&mut pair, 0), answer, "{setting:?}");
     }
-    ask(&mut pair, &["REPLICAOF", "NO", "ONE"]);
+}
+
+#[test]
+fn a_user_without_the_rights_is_refused() {
+    let Some(mut pair) = Pair::of_the_same_words().map(of_one_run_id) else { return };
+    assert_eq!(write(&mut pair, FIRST), "written");
     ask(&mut pair, &["ACL", "SETUSER", "default", "-hdel"]);
     let said = greet(&mut pair, 0);
     assert!(said.starts_with("Error(") && said.contains("can't run this command"), "{said}");
