@@ -65,11 +65,11 @@ async fn until_it_goes_on(stage: &Arc<Stage>, plan: &Plan) -> bool {
             return false;
         }
     }
-    if stage.has_begun_again() {
+    if stage.times_begun() > 1 {
         tokio::time::sleep(HEARD).await;
     }
     let list = stage.newest_list();
-    !stage.has_begun_again() || list == plan.lists.of(0)
+    stage.times_begun() <= 1 || list == plan.lists.of(0)
 }
 
 /// Everything works again: each client gets each lock, and what is given up leaves nothing behind.
@@ -99,8 +99,10 @@ pub(crate) async fn calm(stage: &Arc<Stage>, plan: &Plan) {
     tokio::time::sleep(settled.saturating_sub(stage.world.look_at_the_time() - began)).await;
     together(stage, |client, lock| !one_lock(client, lock), |client, lock| get(stage.clone(), client, lock))
         .await;
-    if let Some(latecomer) = plan.latecomer {
-        come_late(stage, latecomer).await;
+    if let Some(latecomer) = plan.latecomer
+        && !come_late(stage, latecomer).await
+    {
+        return stage.world.note(|| "not all clients know the set that began again".to_owned());
     }
     die_in_line(stage).await;
     parts_in_line(stage).await;
@@ -149,21 +151,28 @@ async fn together<F>(
 }
 
 /// A client that knows nothing of what became of its masters gets a lock, if one of them can tell
-/// it, and changes the set once more; then all get the lock.
-async fn come_late(stage: &Arc<Stage>, client: usize) {
+/// it, and changes the set once more; then all get the lock. Not if that went on with a change that
+/// somebody else left, to masters that lost it, and the set began again: that is false.
+async fn come_late(stage: &Arc<Stage>, client: usize) -> bool {
     let newest = stage.changes();
     if stage.servers[..MASTERS].iter().all(|server| stage.generation_of(server) != Some(newest)) {
-        return stage.world.note(|| format!("c{client}     nobody on its list knows the set"));
+        stage.world.note(|| format!("c{client}     nobody on its list knows the set"));
+        return true;
     }
     let left = Left::of(stage);
     left.run(stage, client, get(stage.clone(), client, 0));
     left.wait(stage).await;
     let left = Left::of(stage);
+    let begun = stage.times_begun();
     left.run(stage, client, change_once_more(stage.clone(), client));
     left.wait(stage).await;
+    if stage.times_begun() > begun {
+        return false;
+    }
     let left = Left::of(stage);
     stage.lockers().chain([client]).for_each(|client| left.run(stage, client, get(stage.clone(), client, 0)));
     left.wait(stage).await;
+    true
 }
 
 /// A client dies at the head of a queue, and then the lock is given back: the next one gets it.

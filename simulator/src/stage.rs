@@ -137,7 +137,7 @@ impl Stage {
         let [member, state] = ["member", "state"].map(|field| server.record(field));
         let is_first = member.is_some_and(|member| member == (server.number + 1).to_string());
         let is_newest = self.generation_of(server) == Some(self.changes());
-        is_first && state.as_deref() == Some("member") && is_newest && !self.has_begun_again()
+        is_first && state.as_deref() == Some("member") && is_newest && self.times_begun() <= 1
     }
 
     /// How often the set of masters was changed, since it began last.
@@ -178,9 +178,9 @@ impl Stage {
         }
     }
 
-    /// Whether the set began again.
-    pub(crate) fn has_begun_again(&self) -> bool {
-        self.sets().len() > 1
+    /// How often the set began.
+    pub(crate) fn times_begun(&self) -> usize {
+        self.sets().len()
     }
 
     fn sets(&self) -> MutexGuard<'_, Vec<String>> {
