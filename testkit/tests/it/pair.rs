@@ -25,8 +25,8 @@ impl Pair {
         Self { embedded: EmbeddedServer::new(0), real, server }
     }
 
-    /// With Redis 7.0, whose errors and numbers an embedded server repeats; other servers have other
-    /// texts for the same. A test that compares texts is skipped there.
+    /// With Redis 7.0, whose errors and numbers an embedded server repeats; others have other texts
+    /// for the same. A test that compares texts is skipped there.
     pub(crate) fn of_the_same_words() -> Option<Self> {
         let pair = Self::start();
         let info: String = pair.server.command(&["INFO", "server"]);
