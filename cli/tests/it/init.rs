@@ -264,7 +264,7 @@ fn permanent_refusals_end_every_verb_at_once() {
             &verbs[..],
         ),
         (&["--rename-command", "HELLO", ""], "redis://", "HELLO", &verbs[..2]),
-        (&["--rename-command", "INFO", ""], "redis://", "nknown Redis command", &verbs[..2]),
+        (&["--rename-command", "INFO", ""], "redis://", "called from script", &verbs[..2]),
         (&["--rename-command", "EVAL", ""], "redis://", "EVAL", &verbs[..2]),
     ] {
         let masters = Masters::start_with(3, options);
