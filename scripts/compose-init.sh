@@ -40,14 +40,31 @@ locks() {
   "${compose[@]}" logs init >&2
   exit 1
 }
+# members: what each master that is a member of a set shows of that set.
+members() {
+  for last in 1 2 3 4 5; do
+    redis-cli -p "$QUORATE_PORTS$last" HMGET quorate:master state set | paste -sd ' '
+  done | grep ^member || true
+}
+# complete: waits until all masters are members of one set. A lock can be had as soon as most are.
+complete() {
+  for _ in $(seq 60); do
+    [ "$(members | wc -l)" = 5 ] && [ "$(members | sort -u | wc -l)" = 1 ] && return
+    sleep 1
+  done
+  echo "a minute later not all masters are members of one set:" >&2
+  members >&2
+  exit 1
+}
 record() { for last in 1 2 3 4 5; do redis-cli -p "$QUORATE_PORTS$last" HGETALL quorate:master; done; }
 
 up first
 locks first
+complete
 begun=$(record)
 up second
 locks second
-[ "$(record)" = "$begun" ] || { echo "init changed a set that was complete" >&2; exit 1; }
+diff <(echo "$begun") <(record) >&2 || { echo "init changed a set that was complete" >&2; exit 1; }
 for last in 1 2 3 4 5; do redis-cli -p "$QUORATE_PORTS$last" FLUSHALL >/dev/null; done
 locks third
 [ "$(record)" != "$begun" ] || { echo "no record was lost" >&2; exit 1; }
