@@ -30,33 +30,34 @@ printf 'services:\n  init:\n    image: %s\n' "$image" >"$folder/image.yml"
 
 # up WHICH: starts all services.
 up() { "${compose[@]}" up -d --no-build 2>&1 | sed "s/^/$1: /"; }
-# locks WHICH: waits until a lock can be had: `init` has begun the set.
-locks() {
+# within_a_minute COMMAND...: waits until it succeeds.
+within_a_minute() {
   for _ in $(seq 60); do
-    "$quorate" run --wait 1s "$1" -- true 2>/dev/null && return
+    "$@" && return
     sleep 1
   done
+  return 1
+}
+# locks WHICH: waits until a lock can be had: `init` has begun the set.
+locks() {
+  within_a_minute "$quorate" run --wait 1s "$1" -- true 2>/dev/null && return
   echo "a minute later nobody gets a lock:" >&2
   "${compose[@]}" logs init >&2
   exit 1
 }
-# members: what each master that is a member of a set shows of that set.
-members() {
-  for last in 1 2 3 4 5; do
-    redis-cli -p "$QUORATE_PORTS$last" HMGET quorate:master state set | paste -sd ' '
-  done | grep ^member || true
-}
+# on_each WORD...: sends a command to each master.
+on_each() { for last in 1 2 3 4 5; do redis-cli -p "$QUORATE_PORTS$last" "$@"; done; }
+record() { on_each HGETALL quorate:master; }
+# standings: how many masters show which state in which set.
+standings() { on_each HMGET quorate:master state set | paste -d ' ' - - | sort | uniq -c; }
+is_complete() { [[ $(standings) =~ ^\ *5\ member\ [0-9a-f]{16}$ ]]; }
 # complete: waits until all masters are members of one set. A lock can be had as soon as most are.
 complete() {
-  for _ in $(seq 60); do
-    [ "$(members | wc -l)" = 5 ] && [ "$(members | sort -u | wc -l)" = 1 ] && return
-    sleep 1
-  done
+  within_a_minute is_complete && return
   echo "a minute later not all masters are members of one set:" >&2
-  members >&2
+  standings >&2
   exit 1
 }
-record() { for last in 1 2 3 4 5; do redis-cli -p "$QUORATE_PORTS$last" HGETALL quorate:master; done; }
 
 up first
 locks first
@@ -65,7 +66,7 @@ begun=$(record)
 up second
 locks second
 diff <(echo "$begun") <(record) >&2 || { echo "init changed a set that was complete" >&2; exit 1; }
-for last in 1 2 3 4 5; do redis-cli -p "$QUORATE_PORTS$last" FLUSHALL >/dev/null; done
+on_each FLUSHALL >/dev/null
 locks third
 [ "$(record)" != "$begun" ] || { echo "no record was lost" >&2; exit 1; }
 echo "The service init began the set, left it alone when it was complete, and began it again when its masters were empty."
