@@ -115,8 +115,8 @@ pub mod seam {
     #[cfg(feature = "simulation")]
     pub use crate::executor::Spawn;
     pub use crate::master::{
-        Call, CallKind, Failure, Layer, Master, ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent,
-        Value, WordIter, Words,
+        Call, CallKind, Failure, Layer, Master, NOT_HANDLED, ReplySink, Script, ScriptPart, Subscriber,
+        SubscriptionEvent, Value, WordIter, Words,
     };
     #[cfg(feature = "simulation")]
     pub use crate::master::{Delivery, LinkState, Message, Pending, Reach, connect};

@@ -131,8 +131,8 @@ impl Server {
         header: &SessionHeader,
         late: bool,
     ) -> Result<Value, String> {
+        let words: Vec<&Words> = calls.iter().map(|call| call.words_for(script)).collect();
         let script = if self.is_trusting { trusting(script) } else { script };
-        let words: Vec<&Words> = calls.iter().map(|call| &call.words).collect();
         let renews = words.iter().any(|words| words.args().next() == Some("extend"));
         let strobe = if renews { self.state().strobe } else { 0 };
         self.clock.step(strobe);

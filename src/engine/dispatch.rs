@@ -20,7 +20,7 @@ use crate::executor::Executor;
 use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Value, Words};
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Op, Subject};
+use crate::protocol::{HOT, Kind, Op, Subject};
 use crate::random::Random;
 use crate::trust::{Handshake, TimePrecision, Trust, Voters};
 use crate::vote::Refusal;
@@ -207,7 +207,8 @@ impl Dispatcher {
         let Target { name, kind, permit, owner } = target;
         let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
         let words = op.words(subject, *owner, round_number, time);
-        self.send(kind.script(), words, call_kind, sink, to);
+        let hot = op.hot_words(subject, *owner, round_number, time).map(|words| (&HOT, words));
+        self.submit(Call { script: kind.script(), words, hot, kind: call_kind, sink }, to);
         time.width
     }
 
@@ -220,8 +221,11 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
         to: MasterSet,
     ) {
-        let call = Arc::new(Call { script, words, kind, sink });
-        let _ = self.submissions.send(Submission { call, to }); // its drop answers
+        self.submit(Call { script, words, hot: None, kind, sink }, to);
+    }
+
+    fn submit(&self, call: Call, to: MasterSet) {
+        let _ = self.submissions.send(Submission { call: Arc::new(call), to }); // its drop answers
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.

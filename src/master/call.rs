@@ -15,6 +15,9 @@ pub struct Call {
     pub script: &'static Script,
     /// The operation's part of `KEYS` and of `ARGV`.
     pub words: Words,
+    /// A shorter script that does the same in the common case, and its words. It is run first, and
+    /// `script` where that replies [`NOT_HANDLED`].
+    pub hot: Option<(&'static Script, Words)>,
     /// How long it may take, and what it is for.
     pub kind: CallKind,
     /// Gets the answers.
@@ -26,6 +29,20 @@ impl fmt::Debug for Call {
         let Self { script, words, kind, .. } = self;
         let mut call = f.debug_struct("Call");
         call.field("script", &script.name()).field("words", words).field("kind", kind).finish_non_exhaustive()
+    }
+}
+
+/// The reply of a hot script to an operation of which it left something, or all, to the full
+/// script.
+pub const NOT_HANDLED: Value = Value::Int(-1);
+
+impl Call {
+    /// The words of the operation for this script, which is one of its two.
+    pub fn words_for(&self, script: &Script) -> &Words {
+        match &self.hot {
+            Some((hot, words)) if std::ptr::eq(*hot, script) => words,
+            _ => &self.words,
+        }
     }
 }
 

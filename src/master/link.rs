@@ -70,6 +70,8 @@ const MOST_UNDER_WAY: usize = 1_000;
 
 const DOES_NOT_ANSWER: &str = "it does not answer";
 
+const GIVEN_UP: &str = "it was given up before the master had done all of it";
+
 /// Whether a master can be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -388,10 +390,11 @@ impl LinkState {
         let mut unwanted = Vec::new();
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
-            self.queue_answer(pending, Err(Failure::not_sent()), None);
+            let why = if pending.may_be_half_done() { lost(GIVEN_UP) } else { Failure::not_sent() };
+            self.queue_answer(pending, Err(why), None);
         }
         let batch = batch?;
-        let script = batch.calls[0].call().script;
+        let script = batch.calls[0].script();
         let with_source = batch.with_source;
         let sent = send(Message::Evaluate { script, with_source, calls: &batch.calls });
         self.queue.note_sent(Sent::Batch(batch), now);
@@ -481,13 +484,21 @@ impl LinkState {
                     (Some(_), Connection::Open(Open { may_have_changed: true, .. })) => false,
                     _ => true,
                 };
+                let mut left = Vec::new();
                 for (pending, item) in calls.into_iter().zip(items) {
+                    if pending.is_left(&item) {
+                        left.push(pending);
+                        continue;
+                    }
                     let answer = match item {
                         // What is to be gone is gone, whatever else the master knows.
                         item if votes_count || !pending.is_vote() => Ok(item),
                         _ => Err(lost("its record changed before it answered")),
                     };
                     self.queue_answer(pending, answer, time);
+                }
+                if !left.is_empty() {
+                    self.queue.send_in_full(left);
                 }
                 return;
             }
@@ -505,11 +516,12 @@ impl LinkState {
             }
             _ => false,
         };
-        let (again, done): (Vec<_>, Vec<_>) =
-            calls.into_iter().zip(items).partition(|(_, item)| is_refused(item));
+        let (again, done): (Vec<_>, Vec<_>) = calls
+            .into_iter()
+            .zip(items)
+            .partition(|(pending, item)| pending.is_left(item) || is_refused(item));
         if !again.is_empty() {
-            let calls = again.into_iter().map(|(pending, _)| pending).collect();
-            self.queue.send_again(Batch { calls, with_source: false });
+            self.queue.send_in_full(again.into_iter().map(|(pending, _)| pending).collect());
         }
         for (pending, item) in done {
             self.queue_answer(pending, Ok(item), None);

@@ -25,7 +25,7 @@ mod transport;
 
 pub(crate) use address::Address;
 pub use answer::{Failure, Value};
-pub use call::{Call, CallKind, ReplySink, WordIter, Words};
+pub use call::{Call, CallKind, NOT_HANDLED, ReplySink, WordIter, Words};
 #[cfg(feature = "simulation")]
 pub use connect::connect;
 pub use contract::{Master, Subscriber, SubscriptionEvent};

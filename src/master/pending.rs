@@ -1,7 +1,7 @@
 //! The calls to one master that have no answer yet: those that wait to be sent, and those that were
 //! sent.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::{Failure, Value};
-use super::call::{Call, CallKind};
+use super::call::{Call, CallKind, NOT_HANDLED, Words};
+use super::script::Script;
 use crate::vote::Silence;
 
 /// How many operations one message carries. Each costs the master some ten microseconds, in which
@@ -29,13 +30,43 @@ pub struct Pending {
     /// Whether it is to be sent alone: the master refused the batch that it was in, and ran
     /// nothing.
     alone: bool,
+    /// Whether it goes to the full script: the hot one did not handle it, or there is none.
+    is_full: bool,
+    /// Whether it was sent behind one on the same key that the hot script did not handle. If it is
+    /// refused, it is sent again behind that one.
+    is_early: bool,
 }
 
 impl Pending {
     pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
         let kind = call.kind;
         let until = Some(now + call.kind.timeout());
-        Self { call: Some(call), index, kind, until, alone: false }
+        let is_full = call.hot.is_none();
+        Self { call: Some(call), index, kind, until, alone: false, is_full, is_early: false }
+    }
+
+    /// The script that is to run it.
+    pub fn script(&self) -> &'static Script {
+        let call = self.call();
+        match call.hot {
+            Some((hot, _)) if !self.is_full => hot,
+            _ => call.script,
+        }
+    }
+
+    /// Its words for that script.
+    pub fn words(&self) -> &Words {
+        self.call().words_for(self.script())
+    }
+
+    /// Whether the hot script may have begun it, and left the rest.
+    pub(super) fn may_be_half_done(&self) -> bool {
+        self.is_full && self.call.as_ref().is_some_and(|call| call.hot.is_some())
+    }
+
+    /// Whether the hot script left it, or a part of it, to the full one.
+    pub(super) fn is_left(&self, reply: &Value) -> bool {
+        !self.is_full && (*reply == NOT_HANDLED || self.is_early && reply.list().is_some())
     }
 
     /// What the master is asked.
@@ -162,8 +193,8 @@ impl PendingQueue {
     /// The first calls that have the same script.
     fn first_waiting(&mut self) -> Option<Batch> {
         let first = self.waiting.front()?;
-        let script = first.call().script;
-        let same = |pending: &&Pending| std::ptr::eq(pending.call().script, script);
+        let script = first.script();
+        let same = |pending: &&Pending| std::ptr::eq(pending.script(), script);
         let most = if first.alone { 1 } else { MOST_IN_A_BATCH };
         let count = self.waiting.iter().take(most).take_while(same).count();
         Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
@@ -191,6 +222,18 @@ impl PendingQueue {
     /// Queues these to be sent again, before all calls that were never sent.
     pub(super) fn send_again(&mut self, batch: Batch) {
         self.repeated.push_back(batch);
+    }
+
+    /// Queues these to be sent to the full script, before all calls that were never sent. What was
+    /// sent behind them on the same keys is early.
+    pub(super) fn send_in_full(&mut self, mut calls: Vec<Pending>) {
+        let first_key = |pending: &Pending| pending.call.as_ref()?.words.keys().next().map(str::to_owned);
+        let keys: HashSet<String> = calls.iter().filter_map(first_key).collect();
+        for pending in sent_calls_mut(&mut self.sent) {
+            pending.is_early |= first_key(pending).is_some_and(|key| keys.contains(&key));
+        }
+        calls.iter_mut().for_each(|pending| (pending.is_full, pending.is_early) = (true, false));
+        self.send_again(Batch { calls, with_source: false });
     }
 
     /// Queues these to be sent one by one, before all calls that were never sent.
@@ -244,11 +287,8 @@ impl PendingQueue {
         if self.waiting.iter().any(due) {
             expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
         }
-        let sent = self.sent.iter_mut().filter_map(|(sent, _)| match sent {
-            Sent::Ping | Sent::Look | Sent::Question(_) => None,
-            Sent::Batch(batch) => Some(batch),
-        });
-        let sent = sent.chain(&mut self.repeated).flat_map(|batch| &mut batch.calls);
+        let repeated = self.repeated.iter_mut().flat_map(|batch| &mut batch.calls);
+        let sent = sent_calls_mut(&mut self.sent).chain(repeated);
         self.alarm = None;
         for pending in self.waiting.iter_mut().chain(sent) {
             if !due(pending) {
@@ -264,4 +304,12 @@ impl PendingQueue {
         }
         expired
     }
+}
+
+fn sent_calls_mut(sent: &mut VecDeque<(Sent, Instant)>) -> impl Iterator<Item = &mut Pending> {
+    let batches = sent.iter_mut().filter_map(|(sent, _)| match sent {
+        Sent::Ping | Sent::Look | Sent::Question(_) => None,
+        Sent::Batch(batch) => Some(batch),
+    });
+    batches.flat_map(|batch| &mut batch.calls)
 }

@@ -86,7 +86,7 @@ impl Transport {
             Message::Ask(words) => return resp::command(out, words),
             Message::Evaluate { script, with_source, calls } => (script, with_source, calls),
         };
-        let words = || calls.iter().map(|pending: &Pending| &pending.call().words);
+        let words = || calls.iter().map(|pending: &Pending| pending.words());
         let keys: usize = words().map(|words| words.keys().len()).sum();
         let args: usize = words().map(|words| words.args().len()).sum();
         resp::begin(out, 3 + keys + self.header.args().len() + args);

@@ -18,4 +18,4 @@ pub(crate) use limits::{NEWEST, OLDEST, PROTOCOL, QUEUE_LIFE, UNMEASURED};
 pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub use scripts::SCRIPTS;
-pub(crate) use scripts::{DECREE, LIST};
+pub(crate) use scripts::{DECREE, HOT, LIST};

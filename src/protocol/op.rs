@@ -160,6 +160,35 @@ impl Op {
     }
 }
 
+impl Op {
+    /// The words of the operation for the hot script, if that can handle it.
+    pub(crate) fn hot_words(
+        &self,
+        subject: Subject<'_>,
+        owner: Owner,
+        round: u64,
+        time: TrustedTime,
+    ) -> Option<Words> {
+        let Subject { prefix, kind, name, .. } = subject;
+        if !matches!(kind, Kind::Lock | Kind::Mutex) {
+            return None;
+        }
+        let begin = |verb| {
+            let words = Words::new(1).with(format_args!("{prefix}{{{name}}}"));
+            words.with(verb).with(kind.slot()).with(owner).with(round)
+        };
+        match self {
+            Self::Acquire { kept, label, before: None, ticket: None, first: 0, .. } => {
+                Some(begin("acquire").with(time.low).with(millis(*kept + time.width)).with(label))
+            }
+            Self::Release { holds: 0, leaving: Leaving::Lease(token), place: None } => {
+                Some(begin("release").with(token))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Subject<'_> {
     /// What tells who holds it.
     pub(crate) fn inspection(&self) -> Words {

@@ -50,6 +50,9 @@ pub(super) static REDISSON: Script = script!("redisson":
     ["vote", "hooks", "queue", "shared/redisson"]
     ["shared/verbs", "run"]);
 
+/// The common case of a lock and of a mutex.
+pub(crate) static HOT: Script = script!("hot": ["hot"]);
+
 /// Which names are in use on a master, of all kinds but those of other libraries.
 pub(crate) static LIST: Script = script!("list": ["call"] ["list"]);
 
@@ -57,4 +60,5 @@ pub(crate) static LIST: Script = script!("list": ["call"] ["list"]);
 pub(crate) static DECREE: Script = script!("decree": ["call"] ["decree"]);
 
 /// The scripts that a connection loads when it is opened: that of the usual lock first.
-pub static SCRIPTS: &[&Script] = &[&EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON, &LIST, &DECREE];
+pub static SCRIPTS: &[&Script] =
+    &[&HOT, &EXCLUSIVE, &FAIR, &SEMAPHORE, &RW, &PLAIN, &REDISSON, &LIST, &DECREE];

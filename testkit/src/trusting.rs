@@ -26,7 +26,7 @@ static MADE: Mutex<BTreeMap<&str, &Script>> = Mutex::new(BTreeMap::new());
 ///
 /// Where the script has no such guards any more.
 pub fn trusting(script: &'static Script) -> &'static Script {
-    if script.name() == "decree" {
+    if ["decree", "hot"].contains(&script.name()) {
         return script;
     }
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

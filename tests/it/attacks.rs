@@ -42,7 +42,7 @@ enum Guards {
 
 /// A call of a script without guards.
 fn to_trusting(call: Arc<Call>) -> Arc<Call> {
-    Arc::new(Call { script: trusting(call.script), ..(*call).clone() })
+    Arc::new(Call { script: trusting(call.script), hot: None, ..(*call).clone() })
 }
 
 impl Guards {

@@ -65,7 +65,7 @@ impl Answers {
         script: &'static Script,
         words: Words,
     ) {
-        let call = Call { script, words, kind: terms, sink: self.clone() };
+        let call = Call { script, words, hot: None, kind: terms, sink: self.clone() };
         kind.master().call(Arc::new(call), place);
     }
 

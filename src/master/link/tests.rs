@@ -108,7 +108,8 @@ impl Driven {
     fn call_of(&mut self, script: &'static Script, kind: CallKind) -> usize {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
-        let call = Call { script, words: Words::new(0).with(number), kind, sink: caller.clone() };
+        let words = Words::new(0).with(number);
+        let call = Call { script, words, hot: None, kind, sink: caller.clone() };
         self.link.call(Arc::new(call), 0, self.now);
         let until = self.now + kind.timeout();
         self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false });

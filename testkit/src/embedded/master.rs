@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{
-    Call, Failure, Handshake, HelloOutcome, Master, SessionHeader, Subscriber, SubscriptionEvent,
+    Call, Failure, Handshake, HelloOutcome, Master, NOT_HANDLED, SessionHeader, Subscriber, SubscriptionEvent,
 };
 use tokio::sync::watch;
 
@@ -109,7 +109,11 @@ impl Master for EmbeddedLink {
         match header {
             Err(why) => call.sink.receive(index, Err(why), None),
             Ok(header) => {
-                let (time, answer) = self.to.server.run(call.script, &header, &call.words);
+                let run = |script, words| self.to.server.run(script, &header, words);
+                let (time, answer) = match call.hot.as_ref().map(|(hot, words)| run(*hot, words)) {
+                    Some((time, answer)) if answer != Ok(NOT_HANDLED) => (time, answer),
+                    _ => run(call.script, &call.words),
+                };
                 if time.is_none() {
                     *self.known() = None;
                 }
