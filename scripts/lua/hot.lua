@@ -1,7 +1,7 @@
--- hot: the common case in few words. An owner acquires a lock or a mutex that is free or unknown, or
--- is refused because another owner holds it; or releases it, and nobody waits. Anything else is not
--- handled: the client sends that operation to the full script, which does what is left of it. Each
--- operation has one key, and these arguments:
+-- hot: the common case in few words. An owner acquires a lock or a mutex that is free or was never
+-- used, or is refused because another owner holds it; or releases it, and nobody waits. Anything
+-- else is not handled: the client sends that operation to the full script, which does what is left
+-- of it. Each operation has one key, that of its hash, and these arguments:
 --   acquire  KIND OWNER ROUND TRUSTED KEPT LABEL
 --   release  KIND OWNER ROUND TOKEN
 -- The replies are those of the full script, or NOT_HANDLED.

@@ -470,8 +470,9 @@ impl LinkState {
                 return self.queue.send_alone(calls);
             }
             Err(error) => {
-                let refused = Failure::from_error_reply(&error);
-                self.queue_answer_to_all(calls, &Err(refused));
+                let (left, whole) = calls.into_iter().partition(Pending::may_be_half_done);
+                self.queue_answer_to_all(whole, &Err(Failure::from_error_reply(&error)));
+                self.queue_answer_to_all(left, &Err(lost(&error)));
             }
             Ok(Value::List(items)) if items.len() == calls.len() + 1 => {
                 let mut items = items.into_iter();

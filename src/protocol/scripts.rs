@@ -21,22 +21,22 @@ macro_rules! script {
 }
 
 pub(super) static EXCLUSIVE: Script = script!("exclusive":
-    ["call", "slots/one", "quick"]
+    ["call", "slots/one"]
     ["vote", "hooks", "name", "queue"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static FAIR: Script = script!("fair":
-    ["call", "slots/one", "quick"]
+    ["call", "slots/one"]
     ["vote", "hooks", "name", "queue", "turn", "kinds/fair"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static SEMAPHORE: Script = script!("semaphore":
-    ["call", "slots/semaphore", "quick"]
+    ["call", "slots/semaphore"]
     ["vote", "hooks", "name", "queue", "kinds/semaphore"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static RW: Script = script!("rw":
-    ["call", "slots/rw", "quick"]
+    ["call", "slots/rw"]
     ["vote", "hooks", "name", "queue", "turn", "kinds/rw"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 

@@ -1,7 +1,6 @@
--- semaphore: the fields of a slot, as in one.lua. Nothing but its own entry blocks a permit.
+-- semaphore: the fields of a slot, as in one.lua.
 local function fields_of(slot)
   local number, of = match(slot, '^(%d+)/([1-9]%d*)$')
   if not number or find(number, '^0%d') then return nil end
-  -- guard: no-bar
-  return 'semaphore/' .. of, 'p:' .. number, 'o:p:' .. number, 'last:' .. number, '', 'entries', 'over'
+  return 'semaphore/' .. of, 'p:' .. number, 'o:p:' .. number, 'last:' .. number
 end

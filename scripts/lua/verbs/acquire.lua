@@ -45,7 +45,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
   for i = 1, names do
     local it = read(k + 2 * i - 2, slot, owner)
     local entry = own_entry(it, round)
-    -- A message that came twice, or that quick.lua left half done, is the same grant: with another
+    -- A message that came twice, or that hot.lua left half done, is the same grant: with another
     -- token each extend of the lease would be refused.
     if entry and entry.round == round then
       call('PEXPIRE', it.key, KEY_TTL_HELD)

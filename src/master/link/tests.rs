@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::master::{ReplySink, Words};
+use crate::master::{NOT_HANDLED, ReplySink, Words};
 use crate::random::SystemRandom;
 use crate::vote::Refusal;
 
 static ONE: Script = Script::new("one", "return {0, 1}");
+static HOT: Script = Script::new("hot", "return {0, -1}");
 static OTHER: Script = Script::new("other", "return {0, 2}");
 
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -59,6 +60,8 @@ struct Asked {
     /// Whether it was sent, and the master may have run it.
     may_have_run: bool,
     was_sent: bool,
+    /// Whether the hot script left it to the full one.
+    was_left: bool,
 }
 
 /// A link, and a driver that knows what it sent.
@@ -106,13 +109,31 @@ impl Driven {
     }
 
     fn call_of(&mut self, script: &'static Script, kind: CallKind) -> usize {
+        let words = Words::new(0).with(self.calls.len());
+        self.call_with(script, words, None, kind)
+    }
+
+    /// A call about this key that the hot script may handle.
+    fn call_hot(&mut self, key: &str, kind: CallKind) -> usize {
+        let words = || Words::new(1).with(key).with(self.calls.len());
+        let full = words();
+        let hot = words();
+        self.call_with(&ONE, full, Some((&HOT, hot)), kind)
+    }
+
+    fn call_with(
+        &mut self,
+        script: &'static Script,
+        words: Words,
+        hot: Option<(&'static Script, Words)>,
+        kind: CallKind,
+    ) -> usize {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
-        let words = Words::new(0).with(number);
-        let call = Call { script, words, hot: None, kind, sink: caller.clone() };
+        let call = Call { script, words, hot, kind, sink: caller.clone() };
         self.link.call(Arc::new(call), 0, self.now);
         let until = self.now + kind.timeout();
-        self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false });
+        self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false, was_left: false });
         self.deliver();
         number
     }
@@ -142,8 +163,8 @@ impl Driven {
             Message::Ping | Message::Look | Message::Ask(_) => (None, Vec::new()),
             Message::Evaluate { script, calls, .. } => {
                 assert!(!calls.is_empty() && calls.len() <= 64);
-                assert!(calls.iter().all(|pending| std::ptr::eq(pending.call().script, script)));
-                let number = |pending: &Pending| pending.call().words.args().next().unwrap().parse().unwrap();
+                assert!(calls.iter().all(|pending| std::ptr::eq(pending.script(), script)));
+                let number = |pending: &Pending| pending.words().args().next().unwrap().parse().unwrap();
                 (Some(script), calls.iter().map(number).collect::<Vec<usize>>())
             }
         };
@@ -180,7 +201,11 @@ impl Driven {
     fn answer_with(&mut self, reply: Result<Value, String>) {
         let Some(numbers) = self.sent.pop_front() else { return };
         if reply.is_err() {
-            numbers.iter().for_each(|number| self.calls[*number].may_have_run = false);
+            let calls = numbers.iter().map(|number| (*number, self.calls[*number].was_left));
+            calls
+                .collect::<Vec<_>>()
+                .iter()
+                .for_each(|(number, was_left)| self.calls[*number].may_have_run = *was_left);
         }
         let may_be_granted = !self.may_have_changed;
         let is_forgotten = |reply: &Value| reply.list().is_some_and(|items| items[0] == Value::Nil);
@@ -197,6 +222,15 @@ impl Driven {
             let is_granted = self.heard(*number).contains(&Ok(Value::Int(7)));
             assert!(may_be_granted || !is_granted, "{number} is granted by who knows what record");
         }
+    }
+
+    /// The oldest message is answered: nothing of it is handled, if the hot script was asked.
+    fn leave(&mut self) {
+        let Some(numbers) = self.sent.front().filter(|numbers| !numbers.is_empty()).cloned() else { return };
+        let mut items = vec![NOT_HANDLED; numbers.len() + 1];
+        items[0] = Value::Int(7);
+        numbers.iter().for_each(|number| self.calls[*number].was_left = true);
+        self.answer_with(Ok(Value::List(items)));
     }
 
     fn broke(&mut self) {
@@ -281,6 +315,8 @@ impl Driven {
 #[derive(Clone, Debug)]
 enum Step {
     Call { vote: bool, other: bool, millis: u64 },
+    CallHot { vote: bool, key: &'static str },
+    Leave,
     GiveUp(usize),
     Open(bool),
     Send,
@@ -299,6 +335,9 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (any::<bool>(), prop::bool::weighted(0.1), 1..400u64)
             .prop_map(|(vote, other, millis)| Step::Call { vote, other, millis }),
+        3 => (any::<bool>(), prop::sample::select(vec!["a", "b"]))
+            .prop_map(|(vote, key)| Step::CallHot { vote, key }),
+        2 => Just(Step::Leave),
         1 => (0..50usize).prop_map(Step::GiveUp),
         2 => prop::bool::weighted(0.7).prop_map(Step::Open),
         4 => Just(Step::Send),
@@ -335,6 +374,10 @@ proptest! {
                     };
                     prop_assert_eq!(!driven.heard(number).is_empty(), is_refused);
                 }
+                Step::CallHot { vote, key } => {
+                    driven.call_hot(key, if vote { VOTE } else { CLEAN_UP });
+                }
+                Step::Leave => driven.leave(),
                 Step::GiveUp(number) => {
                     if let Some(call) = driven.calls.get(number) {
                         call.caller.wants.store(false, Ordering::Relaxed);
@@ -603,6 +646,86 @@ fn a_script_that_is_not_known_is_sent_again_with_its_source_before_everything_el
     driven.answer();
     assert!(matches!(&driven.heard(first)[..], [Err(Failure::Refused { .. })]));
     assert_eq!(driven.heard(second), [Ok(Value::Int(7))]);
+}
+
+fn reply(items: impl IntoIterator<Item = Value>) -> Result<Value, String> {
+    Ok(Value::List([Value::Int(7)].into_iter().chain(items).collect()))
+}
+
+fn held() -> Value {
+    Value::List(vec![Value::Text("held".into())])
+}
+
+#[test]
+fn what_the_hot_script_leaves_is_sent_in_full_before_later_calls() {
+    let mut driven = Driven::up();
+    let calls: Vec<_> = ["a", "b", "c"].map(|key| driven.call_hot(key, VOTE)).into();
+    driven.send();
+    let later = driven.call_hot("a", VOTE);
+    driven.answer_with(reply([NOT_HANDLED, Value::Int(9), NOT_HANDLED]));
+    assert_eq!(driven.heard(calls[1]), [Ok(Value::Int(9))]);
+    let script = |message: Message<'_>| match message {
+        Message::Evaluate { script, calls, .. } => Some((script.name(), calls.len())),
+        _ => None,
+    };
+    assert_eq!(driven.link.send_next(driven.now, script).flatten(), Some(("one", 2)));
+    assert_eq!(driven.link.send_next(driven.now, script).flatten(), Some(("hot", 1)));
+    driven.sent.extend([vec![calls[0], calls[2]], vec![later]]);
+    driven.answer_with(reply([NOT_HANDLED, held()]));
+    assert_eq!(driven.heard(calls[0]), [Ok(NOT_HANDLED)], "the full script has the last word");
+    assert_eq!(driven.heard(calls[2]), [Ok(held())]);
+}
+
+#[test]
+fn what_was_left_and_nobody_wants_any_more_is_not_sent_again() {
+    let mut driven = Driven::up();
+    let number = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.calls[number].caller.wants.store(false, Ordering::Relaxed);
+    driven.leave();
+    assert_eq!(driven.send(), 0);
+    assert!(matches!(&driven.heard(number)[..], [Err(Failure::Unknown(_))]), "it may be half done");
+}
+
+#[test]
+fn what_was_left_and_is_refused_as_a_whole_may_be_half_done() {
+    let mut driven = Driven::up();
+    let number = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.leave();
+    driven.send();
+    driven.answer_with(Err("BUSY a script runs".to_owned()));
+    assert!(matches!(&driven.heard(number)[..], [Err(Failure::Unknown(_))]));
+}
+
+#[test]
+fn a_refusal_of_what_was_sent_behind_one_that_was_left_on_the_same_key_does_not_count() {
+    let mut driven = Driven::up();
+    let release = driven.call_hot("a", CLEAN_UP);
+    driven.send();
+    let [acquire, other] = ["a", "b"].map(|key| driven.call_hot(key, VOTE));
+    driven.send();
+    driven.leave();
+    driven.answer_with(reply([held(), held()]));
+    assert_eq!(driven.heard(other), [Ok(held())]);
+    assert_eq!(driven.send(), 2);
+    assert_eq!(driven.sent, [[release], [acquire]]);
+    driven.answer();
+    driven.answer_with(reply([held()]));
+    assert_eq!(driven.heard(acquire), [Ok(held())]);
+}
+
+#[test]
+fn what_the_hot_script_leaves_without_the_record_waits_for_the_handshake() {
+    let mut driven = Driven::up();
+    let number = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.answer_with(Ok(Value::List(vec![Value::Nil, NOT_HANDLED])));
+    assert_eq!(driven.send(), 0);
+    assert!(driven.greet(true));
+    assert_eq!(driven.send(), 1);
+    driven.answer();
+    assert_eq!(driven.heard(number), [Ok(Value::Int(7))]);
 }
 
 #[test]

@@ -169,12 +169,13 @@ impl<'a> Scene<'a> {
     }
 
     fn step(&mut self, step: &Value) -> Step {
-        let (what, value) = ["call", "run", "redis", "hash", "queue", "ttl", "hears", "heard", "pass"]
+        let (what, value) = ["call", "hot", "run", "redis", "hash", "queue", "ttl", "hears", "heard", "pass"]
             .iter()
             .find_map(|what| Some((*what, step.get(what)?)))
             .ok_or("it has nothing that it does")?;
         match what {
-            "call" => self.call(step),
+            "call" => self.call(step, list(value)),
+            "hot" => self.call_hot(step, list(value)),
             "run" => {
                 let reply = json(&self.master.eval(self.script, &[], &self.texts(value)));
                 self.same(&step["reply"], &reply, "the reply")
@@ -216,14 +217,9 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn call(&mut self, step: &Value) -> Step {
-        let begins =
-            |key: &str, usual: &str| step.get(key).map_or_else(|| usual.to_owned(), |value| self.text(value));
-        let head = [("stamp", "m"), ("votes_from", "0"), ("kept_free", "94300")];
-        let mut args = vec![RECORD.to_owned()];
-        args.extend(head.map(|(key, usual)| begins(key, usual)));
-        let mut keys = Vec::new();
-        for operation in list(&step["call"]) {
+    fn call(&mut self, step: &Value, operations: &[Value]) -> Step {
+        let (mut keys, mut args) = (Vec::new(), Vec::new());
+        for operation in operations {
             let (names, its) = (list(&operation[1]), list(&operation[2]));
             for name in names.iter().map(|name| name.as_str().unwrap()) {
                 keys.extend([key_of(name), queue_of(name)]);
@@ -231,7 +227,28 @@ impl<'a> Scene<'a> {
             args.extend([self.text(&operation[0]), names.len().to_string(), its.len().to_string()]);
             args.extend(self.texts(&operation[2]));
         }
-        let reply = json(&self.master.eval(self.script, &keys, &args));
+        self.send(step, &keys, args)
+    }
+
+    /// Operations in the words of the hot script.
+    fn call_hot(&mut self, step: &Value, operations: &[Value]) -> Step {
+        let keys: Vec<String> = operations.iter().map(|words| key_of(words[1].as_str().unwrap())).collect();
+        let words = |operation: &Value| {
+            let words = list(operation).iter().enumerate().filter(|(place, _)| *place != 1);
+            words.map(|(_, word)| self.text(word)).collect::<Vec<_>>()
+        };
+        let args = operations.iter().flat_map(words).collect();
+        self.send(step, &keys, args)
+    }
+
+    /// Sends these behind the session header, and compares what comes back.
+    fn send(&mut self, step: &Value, keys: &[String], args: Vec<String>) -> Step {
+        let begins =
+            |key: &str, usual: &str| step.get(key).map_or_else(|| usual.to_owned(), |value| self.text(value));
+        let head = [("stamp", "m"), ("votes_from", "0"), ("kept_free", "94300")];
+        let header = head.map(|(key, usual)| begins(key, usual));
+        let args: Vec<String> = [RECORD.to_owned()].into_iter().chain(header).chain(args).collect();
+        let reply = json(&self.master.eval(self.script, keys, &args));
         let Some(replies) = reply.as_array() else { return self.same(&step["reply"], &reply, "the call") };
         if let Some(time) = step.get("time") {
             self.same(time, &replies[0], "the time")?;

@@ -4,11 +4,9 @@
 
 mod fenced;
 mod hello;
+mod hot;
 mod lab;
 mod mutation;
-mod quick;
-mod quick_rw;
-mod quick_semaphore;
 mod record;
 mod source;
 

@@ -35,7 +35,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "no-number-of-arguments: without or ''",
         ],
     ),
-    ("an operation has two words at least", &["quick-none-left: > -> >="]),
     ("another kind has no such field", &["readers-of-rw: without it.is_same and"]),
     (
         "any token is above it",
@@ -63,14 +62,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "for speed: an operation has two words at least",
-        &["quick-all: <= -> <", "quick-all: without a <= #ARGV and"],
-    ),
-    (
         "for speed: a call of one operation finds out by its first write",
         &["full-asked: #KEYS > 2 -> true", "full-asked: > -> >="],
     ),
-    ("for speed: an extend by the verb does the same", &["quick-full: without is_new and"]),
     ("for speed: in how many commands", &["at-once: 100 -> 101"]),
     (
         "for speed: in how many commands; one more is the one that is taken",
@@ -78,10 +72,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "looked-together: min(PER_HMGET, others - looked) -> (others - looked)",
             "looked-together: without - looked",
         ],
-    ),
-    (
-        "for speed: it is the same time",
-        &["quick-now: without now or", "quick-word-now: without or now", "time-once: not now -> true"],
     ),
     ("for speed: no more is told", &["told-enough: < -> <=", "told-enough: without and #free < MOST_LISTED"]),
     (
@@ -131,7 +121,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("Lua has one number for both", &["largest-whole: 9007199254740992 -> 9007199254740993"]),
     ("neither is a fence", &["missing-fence: '' -> '~'"]),
     ("neither is a field", &["judged-by-none: 'none' -> 'none~'"]),
-    ("neither is a number", &["quick-free: '' -> '~'"]),
     ("neither is true", &["nobody: without or nil"]),
     ("nil and false are both no token", &["heals-not: without or nil"]),
     (
@@ -139,24 +128,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["info-field: without '\\n' ..", "record-info-field: without '\\n' .."],
     ),
     ("no such field is there", &["only-a-master: 'none' -> 'none~'"]),
-    (
-        "no other has 0 there; nobody waits where `queued` is not there, and whoever breaks its own lock has left it",
-        &[
-            "quick-release: without and count == '9'",
-            "quick-release: 10 -> 11",
-            "quick-release: without .. ARGV[a + 10]",
-            "quick-release: without verb == 'release' and",
-        ],
-    ),
-    (
-        "no other has so many arguments; nobody waits where `queued` is not there",
-        &[
-            "quick-acquire: without and (count == '6' or (count == '11' and ARGV[a + 9] == ''))",
-            "quick-acquire: without and ARGV[a + 9] == ''",
-            "quick-acquire: without count == '11' and",
-            "quick-acquire: without verb == 'acquire' and",
-        ],
-    ),
     ("no verb replies a text", &["reply-text: without and not is_done"]),
     ("nobody is called so", &["inspect-nobody: '' -> '~'", "shared-nobody: '' -> '~'"]),
     (
@@ -188,32 +159,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "the two come together",
         &["fair-none: 1 -> 2", "noted-any: 1 -> 2", "short-ttl: 1 -> 2", "two-fields: 2 -> 3"],
     ),
-    (
-        "for speed: one field more is asked for",
-        &["quick-free-fields: 'acquire' -> 'acquire~'", "quick-free-fields: verb == 'acquire' -> false"],
-    ),
-    ("what is no slot has no entry, and no fence", &["quick-kind: without not kind or"]),
-    ("neither is a moment", &["quick-limit: '' -> '~'"]),
-    (
-        "the key is given the TTL twice; an embedded server's memory is never full",
-        &["quick-kept: not is_new -> true", "quick-kept-new: is_new -> true"],
-    ),
-    ("a name with an entry has a fence", &["quick-fence: '' -> '~'", "quick-fence: without or ''"]),
-    (
-        "there is no such field",
-        &[
-            "gone-nothing: '' -> '~'",
-            "no-bar: '' -> '~'",
-            "no-counter: '' -> '~'",
-            "no-owner-field: 'o:r' -> 'o:r~'",
-        ],
-    ),
-    ("true is 1 to Redis", &["quick-done: without and GRANTED"]),
-    ("what cannot be written is not written then either", &["quick-label: without and tonumber(done)"]),
+    ("there is no such field", &["gone-nothing: '' -> '~'", "no-owner-field: 'o:r' -> 'o:r~'"]),
     ("what is no text gets no place", &["error-as-it-is: 0 -> 1"]),
     ("what is not there lives for no time", &["shared-new: without it.holder and"]),
     ("what stands behind the first does not matter", &["fair-first: 0 -> 1", "rw-first: 0 -> 1"]),
-    ("where it forgot, the verbs were asked", &["quick-time: without not forgot and"]),
     (
         "where the size changes, all of them are folded into `last`",
         &["last-of-size: not it.is_same -> false"],

@@ -16,11 +16,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once};
 use std::thread;
 
-use quorate::seam::{SCRIPTS, Script};
+use quorate::seam::Script;
 use quorate_testkit::{EmbeddedServer, Resp};
 
 use super::source::{self, File};
-use super::{Scenario, fenced, hello, quick, quick_rw, quick_semaphore, record};
+use super::{Scenario, fenced, hello, record};
 use crate::golden::{self, Vector};
 use make::Edit;
 
@@ -29,14 +29,6 @@ const ROUNDS: u32 = 20_000;
 
 /// How many mutants a thread tries: it keeps what it compiled.
 const A_THREADS: usize = 100;
-
-/// The scripts whose usual cases are tried without the rest, too, for the rest would do the same;
-/// with what these checks are called, and what they are.
-const QUICK: [(&str, &str, &[Scenario]); 3] = [
-    ("exclusive", "quick exclusive", quick::SCENARIOS),
-    ("rw", "quick rw", quick_rw::SCENARIOS),
-    ("semaphore", "quick semaphore", quick_semaphore::SCENARIOS),
-];
 
 /// What may notice that a script is broken.
 #[derive(Clone, Copy)]
@@ -105,11 +97,7 @@ fn checks(vectors: &[Vector]) -> Checks<'_> {
         let vectors = vectors.iter().filter(|vector| vector.script_name == script.name());
         scenarios.iter().map(Check::Scenario).chain(vectors.map(Check::Vector)).collect()
     };
-    let mut checks: Checks<'_> = source::scripts().map(|script| (script.name(), of(script))).collect();
-    for (_, name, scenarios) in QUICK {
-        checks.insert(name, scenarios.iter().map(Check::Scenario).collect());
-    }
-    checks
+    source::scripts().map(|script| (script.name(), of(script))).collect()
 }
 
 /// What becomes of every mutant of these files.
@@ -171,13 +159,7 @@ impl Mutant {
         let broken = |source: String| Script::new("broken", bounded(&source).leak());
         let all = source::scripts().filter(has_it);
         let all = all.map(|script| (script.name(), broken(script.source_of(|(name, _)| text(name)))));
-        let is_quick = name == "quick" || name.starts_with("slots/");
-        let of_script = |name: &str| SCRIPTS.iter().copied().find(|script| script.name() == name).unwrap();
-        let quick = QUICK.iter().filter(|(script, ..)| is_quick && has_it(&of_script(script)));
-        let quick = quick.map(|(script, name, _)| {
-            (*name, broken(quick::alone(of_script(script), |(name, _)| text(name))))
-        });
-        let mut fates = all.chain(quick).map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
+        let mut fates = all.map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
         fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }
 
