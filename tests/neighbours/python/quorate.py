@@ -11,7 +11,8 @@ import argparse, asyncio, collections, hashlib, itertools, math, os, pathlib, ra
 import sys, threading, time, urllib.parse, uuid
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[3] / 'docs' / 'protocol'
-HELLO, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'exclusive.lua'))
+HELLO, HOT, LOCK = ((SCRIPTS / name).read_bytes() for name in ('hello.lua', 'hot.lua', 'exclusive.lua'))
+NOT_HANDLED = -1  # section 7
 BAND, UNSEEN, VAGUE, TOGETHER = 250_000, 500_000, 1_000_000, 2_000_000  # section 1
 RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
@@ -71,6 +72,24 @@ def pack(operations, keys_of, record_key, stamp, votes_from, kept_free):
         keys += [key for name in names for key in keys_of(name)]
         words += [verb, len(names), len(arguments), *arguments]
     return [len(keys), *keys, *words]
+
+
+def pack_hot(operations, keys_of, *header):
+    """The same for hot.lua (section 7). An operation is (verb, name, *arguments)."""
+    keys = [keys_of(name)[0] for _, name, *_ in operations]
+    return [len(keys), *keys, *header, *(word for verb, _, *arguments in operations for word in (verb, *arguments))]
+
+
+def in_few_words(operation):
+    """The operation for hot.lua, or None."""
+    verb, [name, *_], arguments = operation
+    if verb == 'acquire' and len(arguments) == 6:
+        return verb, name, *arguments
+    if verb == 'release':
+        slot, owner, holds, number, token, first, _, place, breaks = arguments
+        if token and not (holds or first or place or breaks):
+            return verb, name, slot, owner, number, token
+    return None
 
 
 async def evaluate(stream, script, words):
@@ -212,27 +231,36 @@ class Master:
 
     async def call(self, operation, deadline, wanted=lambda: True):
         """The reply of section 7, or [unsent, WHY], [unknown, WHY], or [off, REPLY] of a clock that is off."""
+        hot = in_few_words(operation)
         async with self.lock:
-            why = await self.connect()
-            if why or not wanted() or clock() >= deadline:  # section 2: what was given up is not sent any more
-                return ['unsent', why or 'it was too late']
-            client, asked = self.client, clock()
-            timer = client.loop.call_later((deadline - asked) / 1e6, self.drop)
-            try:
-                reply = await evaluate(self.stream, LOCK, pack(
-                    [operation], client.keys_of, client.prefix + 'master', self.stamp, self.votes_from, client.kept_free))
-            except (OSError, EOFError) as error:
-                self.drop()
-                return ['unknown', f'no answer: {error!r}']  # section 8: no vote, and has to be undone
-            finally:
-                timer.cancel()
-            if isinstance(reply, Failure):
-                return ['unsent' if reply.startswith(NOTHING_RAN) else 'refused', str(reply)]
-            at, reply = reply
-            off = bool(at) and client.note(self, at, asked, clock())
-            if at is None or (isinstance(reply, list) and reply[1:] and str(reply[1]).startswith('READONLY')):
-                self.stamp = None  # FORGOT: the handshake again before the next call (section 3)
-            return ['off', reply] if off and isinstance(reply, int) and reply > 0 else reply
+            reply = await self.send(HOT, pack_hot, hot, deadline, wanted) if hot else NOT_HANDLED
+            if reply != NOT_HANDLED:
+                return reply
+            reply = await self.send(LOCK, pack, operation, deadline, wanted)
+            may_be_half_done = hot and isinstance(reply, list) and reply[0] == 'unsent'
+            return ['unknown', reply[1]] if may_be_half_done else reply
+
+    async def send(self, script, packs, operation, deadline, wanted):
+        why = await self.connect()
+        if why or not wanted() or clock() >= deadline:  # section 2: what was given up is not sent any more
+            return ['unsent', why or 'it was too late']
+        client, asked = self.client, clock()
+        timer = client.loop.call_later((deadline - asked) / 1e6, self.drop)
+        header = client.prefix + 'master', self.stamp, self.votes_from, client.kept_free
+        try:
+            reply = await evaluate(self.stream, script, packs([operation], client.keys_of, *header))
+        except (OSError, EOFError) as error:
+            self.drop()
+            return ['unknown', f'no answer: {error!r}']  # section 8: no vote, and has to be undone
+        finally:
+            timer.cancel()
+        if isinstance(reply, Failure):
+            return ['unsent' if reply.startswith(NOTHING_RAN) else 'refused', str(reply)]
+        at, reply = reply
+        off = bool(at) and client.note(self, at, asked, clock())
+        if at is None or (isinstance(reply, list) and reply[1:] and str(reply[1]).startswith('READONLY')):
+            self.stamp = None  # FORGOT: the handshake again before the next call (section 3)
+        return ['off', reply] if off and isinstance(reply, int) and reply > 0 else reply
 
 
 def granted(answers):

@@ -179,11 +179,14 @@ class Replay:
 
         try:
             for step in scene['steps']:
-                if 'call' in step:
-                    operations = [(v, names, [self.filled(a) for a in arguments]) for v, names, arguments in step['call']]
-                    packed = quorate.pack(
-                        operations, self.keys_of, 'master', step.get('stamp', 'm'),
-                        self.filled(step.get('votes_from', 0)), step.get('kept_free', 94300))
+                if 'call' in step or 'hot' in step:
+                    header = 'master', step.get('stamp', 'm'), self.filled(step.get('votes_from', 0)), step.get('kept_free', 94300)
+                    if 'hot' in step:
+                        operations = [(v, name, *map(self.filled, arguments)) for v, name, *arguments in step['hot']]
+                        packed = quorate.pack_hot(operations, self.keys_of, *header)
+                    else:
+                        operations = [(v, names, [*map(self.filled, arguments)]) for v, names, arguments in step['call']]
+                        packed = quorate.pack(operations, self.keys_of, *header)
                     reply = await quorate.evaluate(stream, self.script, packed)
                     is_list = isinstance(reply, list)
                     compare(step, step['reply'], reply[1:] if is_list else reply)
@@ -245,17 +248,18 @@ class Test(unittest.TestCase):
 
     def test_1_golden_vectors(self):
         start(self.servers[:1])
-        with open(os.path.join(HERE, '../../../docs/protocol/vectors/exclusive.json')) as file:
-            text = file.read()
-        scenes = json.loads(text)
-        replay, failed, again = Replay(self.servers[0], quorate.LOCK), [], 0
-        for scene in scenes:
-            wrong = asyncio.run(replay.scene(scene))
-            if wrong:  # some scenes leave 0.1 s between a text and the script; a busy machine may need more
-                again, wrong = again + 1, asyncio.run(replay.scene(scene))
-            if wrong:
-                failed.append(f'{scene["about"]}: {wrong}')
-        print(f'{len(scenes)} scenes, {len(failed)} failed, {again} twice', file=sys.stderr)
+        count, failed, again = 0, [], 0
+        for name, script in ('exclusive', quorate.LOCK), ('hot', quorate.HOT):
+            with open(os.path.join(HERE, f'../../../docs/protocol/vectors/{name}.json')) as file:
+                scenes = [scene for scene in json.load(file) if scene.get('only') != 'embedded']
+            replay, count = Replay(self.servers[0], script), count + len(scenes)
+            for scene in scenes:
+                wrong = asyncio.run(replay.scene(scene))
+                if wrong:  # some scenes leave 0.1 s between a text and the script; a busy machine may need more
+                    again, wrong = again + 1, asyncio.run(replay.scene(scene))
+                if wrong:
+                    failed.append(f'{name}: {scene["about"]}: {wrong}')
+        print(f'{count} scenes, {len(failed)} failed, {again} twice', file=sys.stderr)
         self.assertFalse(failed, '\n'.join(failed))
 
     def test_2_nothing_is_lost(self):
