@@ -53,21 +53,17 @@ local function acquire(key, kind, owner, round, trusted, kept, label)
     return NOT_HANDLED
   end
   local text = format('%d', max(now, time) + kept * 1000) .. ' ' .. trusted .. ' ' .. round .. ' 1'
-  local done
-  if label == '' then
-    done = try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner)
-  else
-    done = try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner, 'l:x', label)
-  end
+  local done = label == '' and try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner)
+    or try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner, 'l:x', label)
   return tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) == 1 and time or NOT_HANDLED
 end
 
 local function release(key, kind, owner, round, token)
   local its_kind, fence, queued, entry, holder = unpack(try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x'))
   -- `last` is no higher than `fence`, so it may be written over.
-  local is_usual = its_kind == kind and fence == token and not queued and entry and holder == owner
-  local its_token, its_round = match(is_usual and entry or '', '^%d+ (%d+) (%d+) [1-9]')
-  if its_token ~= token or not token or less(round, its_round) then return NOT_HANDLED end
+  local is_usual = token and its_kind == kind and fence == token and not queued and entry and holder == owner
+  local its_token, its_round = match(is_usual and find(round, '^%d+$') and entry or '', '^%d+ (%d+) (%d+) [1-9]')
+  if not its_token or its_token ~= token or less(round, its_round) then return NOT_HANDLED end
   -- HDEL is first: it runs even if memory is full, and after it the others.
   local done = tonumber(try('HDEL', key, 'x', 'o:x', 'l:x')) and tonumber(try('HSET', key, 'last', token))
   return done and try('PEXPIRE', key, KEY_TTL_FREE) == 1 and GRANTED or NOT_HANDLED
@@ -81,12 +77,11 @@ local replies, unhandled, a = {false}, {}, 5
 for i = 1, #KEYS do
   local key, verb, reply = KEYS[i], ARGV[a], NOT_HANDLED
   -- An operation waits for what is left of those before it on the same key.
-  local is_next = not unhandled[key]
   if verb == 'acquire' then
-    if is_next and may_grant then reply = acquire(key, unpack(ARGV, a + 1, a + 6)) end
+    if may_grant and not unhandled[key] then reply = acquire(key, unpack(ARGV, a + 1, a + 6)) end
     a = a + 7
   elseif verb == 'release' then
-    if is_next then reply = release(key, unpack(ARGV, a + 1, a + 4)) end
+    if not unhandled[key] then reply = release(key, unpack(ARGV, a + 1, a + 4)) end
     a = a + 5
   else
     a = #ARGV + 1 -- nobody can tell where the next one begins
