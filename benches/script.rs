@@ -37,21 +37,19 @@ pub(crate) const FLOOR: Commands = Commands {
     release: |name, turn| vec!["EVALSHA", COMPARE_AND_DELETE.sha1(), "1", &name.lock, &turn.owner],
 };
 
-/// The library's script of the reentrant lock.
+/// The library's script of the common case.
 pub(crate) const SAME_SCRIPT: Commands =
     Commands { prefix: "same-script", script: || SCRIPTS[0], acquire, release };
 
-/// A lock's keys.
+/// A lock's key.
 #[derive(Default)]
 pub(crate) struct Name {
     lock: String,
-    queue: String,
 }
 
 impl Name {
     pub(crate) fn new(prefix: &str, lock: &str) -> Self {
-        let key = |what: &str| format!("{prefix}:{what}{{{lock}}}");
-        Self { lock: key(""), queue: key("waiting:") }
+        Self { lock: format!("{prefix}:{{{lock}}}") }
     }
 }
 
@@ -77,19 +75,15 @@ impl Turn {
 }
 
 fn acquire<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let args = ["acquire", "1", "6", "lock", &turn.owner, &turn.round, &turn.token, TTL, ""];
-    call(name, &args)
+    call(name, &["acquire", "lock", &turn.owner, &turn.round, &turn.token, TTL, ""])
 }
 
 fn release<'a>(name: &'a Name, turn: &'a Turn) -> Vec<&'a str> {
-    let (owner, wakes) = (&turn.owner, "bench:wake:");
-    let args = ["release", "1", "9", "lock", owner, "0", &turn.round, &turn.token, "", wakes, "", ""];
-    call(name, &args)
+    call(name, &["release", "lock", &turn.owner, &turn.round, &turn.token])
 }
 
 fn call<'a>(name: &'a Name, args: &[&'a str]) -> Vec<&'a str> {
-    let keys = ["EVALSHA", SCRIPTS[0].sha1(), "2", &name.lock, &name.queue];
-    [&keys[..], &HEAD, args].concat()
+    [&["EVALSHA", SCRIPTS[0].sha1(), "1", &name.lock], &HEAD[..], args].concat()
 }
 
 /// Whether a reply, whose last word this is, grants what was asked for: by OK, by 1, or by a token.
