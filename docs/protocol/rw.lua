@@ -92,10 +92,12 @@ local function read(k, slot, owner)
   local values = call('HMGET', KEYS[k], 'kind', 'fence', 'last', 'queued', field, owner_field, raises)
   local kind, fence, last = values[1], values[2] or '0', values[3] or '0'
   local is_odd = not find(fence, '^%d+$') or not find(last, '^%d')
-  if is_odd or (not kind and call('EXISTS', KEYS[k]) == 1) then refuse(NO_LOCK) end
+  local is_released = values[2] and not kind
+  if is_released then last = fence end
+  if is_odd or (not kind and call('HLEN', KEYS[k]) ~= (is_released and 1 or 0)) then refuse(NO_LOCK) end
   local it = {key = KEYS[k], queue = KEYS[k + 1], slot = slot, owner = owner, field = field, asked = asked,
     kind = kind, is_same = kind == asked, fence = fence, queued = values[4], judged = raises, raises = raises,
-    floor = '0', gone = {}, noted = {}}
+    is_released = is_released, floor = '0', gone = {}, noted = {}}
   it[raises] = values[7]
   it.last = last
   if it.is_same then it.entry = entry_of(field, values[5], values[6]) end
@@ -170,12 +172,15 @@ local function delete_noted(it)
 end
 local function write_noted(it)
   delete_noted(it)
-  if it.noted[1] then call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted)) end
+  if not it.noted[1] then return end
+  if it.is_released then note(it, 'last', it.last) end
+  call('HSET', it.key, 'kind', it.kind or it.asked, unpack(it.noted))
 end
 local function put(it, ends, token, round, holds, label)
   local field, fence = it.field, less(it.fence, token) and token or it.fence
   if not it.reads then note(it, 'o:' .. field, it.owner) end
   if label ~= '' then note(it, 'l:' .. field, label) end
+  if it.is_released then note(it, 'last', it.last) end
   if note_end then note_end(it, ends) end
   local text = ends .. ' ' .. token .. ' ' .. round .. ' ' .. holds
   delete_noted(it)

@@ -8,7 +8,7 @@
 local try, find, match, format = redis.pcall, string.find, string.match, string.format
 local min, max, tonumber = math.min, math.max, tonumber
 local RECORD, STAMP, VOTES_FROM, KEY_TTL_FREE = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local KEY_TTL_HELD, OLDEST, NEWEST = '2592000000', 2000000, 500000
+local KEY_TTL_HELD, MOST_KEPT, OLDEST, NEWEST = '2592000000', 1e10, 2000000, 500000
 local GRANTED, NOT_HANDLED = 1, -1
 
 -- The time here (us), and whether the record is another one; nil before the first vote.
@@ -40,32 +40,33 @@ local function held(key, entry, owner, trusted)
 end
 
 local function acquire(key, kind, owner, round, trusted, kept, label)
-  local is_read = label and find(trusted .. ' ' .. round .. ' ' .. kept, '^[1-9]%d* [1-9]%d* [1-9]%d*$')
-  if not is_read or #trusted > 16 or #round > 15 or #kept > 10 then return NOT_HANDLED end
+  local time, lasts = tonumber(trusted), tonumber(kept)
+  local is_read = label and time and #trusted <= 16 and find(round, '^[1-9]%d*$') and #round <= 15
+  if not (is_read and lasts and lasts >= 1 and lasts <= MOST_KEPT) then return NOT_HANDLED end
   local known = try('HMGET', key, 'kind', 'fence', 'queued', 'x')
-  local its_kind, fence, queued, entry = unpack(known)
-  local is_new = not (its_kind or fence or queued or entry)
-  if is_new and (known.err or try('EXISTS', key) ~= 0) then return NOT_HANDLED end
-  local time = tonumber(trusted)
-  if not (is_new or its_kind == kind) or not may_vote(time) then return NOT_HANDLED end
+  local its_kind, fence, queued, entry = known[1], known[2], known[3], known[4]
+  if known.err or not may_vote(time) then return NOT_HANDLED end
+  -- A name without a kind has no other field than `fence`.
+  if not its_kind and try('HLEN', key) ~= (fence and 1 or 0) then return NOT_HANDLED end
+  if its_kind and (its_kind ~= kind or not fence) then return NOT_HANDLED end
   if entry then return held(key, entry, owner, time) end
-  if not is_new and (queued or not find(fence or '', '^%d+$') or not less(fence, trusted)) then
-    return NOT_HANDLED
-  end
-  local text = format('%d', max(now, time) + kept * 1000) .. ' ' .. trusted .. ' ' .. round .. ' 1'
-  local done = label == '' and try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner)
-    or try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner, 'l:x', label)
+  if queued or fence and not (find(fence, '^%d+$') and less(fence, trusted)) then return NOT_HANDLED end
+  local more = label ~= '' and {'l:x', label} or {}
+  if fence and not its_kind then more[#more + 1], more[#more + 2] = 'last', fence end
+  local text = format('%d', max(now, time) + lasts * 1000) .. ' ' .. trusted .. ' ' .. round .. ' 1'
+  local done = try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner, unpack(more))
   return tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) == 1 and time or NOT_HANDLED
 end
 
 local function release(key, kind, owner, round, token)
-  local its_kind, fence, queued, entry, holder = unpack(try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x'))
-  -- `last` is no higher than `fence`, so it may be written over.
-  local is_usual = token and its_kind == kind and fence == token and not queued and entry and holder == owner
-  local its_token, its_round = match(is_usual and find(round, '^%d+$') and entry or '', '^%d+ (%d+) (%d+) [1-9]')
-  if not its_token or its_token ~= token or less(round, its_round) then return NOT_HANDLED end
-  -- HDEL is first: it runs even if memory is full, and after it the others.
-  local done = tonumber(try('HDEL', key, 'x', 'o:x', 'l:x')) and tonumber(try('HSET', key, 'last', token))
+  local known = try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x')
+  local is_usual = token and known[1] == kind and known[2] == token and not known[3] and known[5] == owner
+  local its_token, its_round = match(is_usual and known[4] or '', '^%d+ (%d+) (%d+) [1-9]')
+  if not its_token or its_token ~= token or not find(round, '^%d+$') or less(round, its_round) then
+    return NOT_HANDLED
+  end
+  -- A `fence` alone is also the `last`. HDEL runs even if memory is full, and after it the other.
+  local done = tonumber(try('HDEL', key, 'kind', 'x', 'o:x', 'l:x', 'last'))
   return done and try('PEXPIRE', key, KEY_TTL_FREE) == 1 and GRANTED or NOT_HANDLED
 end
 
@@ -86,7 +87,7 @@ for i = 1, #KEYS do
   else
     a = #ARGV + 1 -- nobody can tell where the next one begins
   end
-  unhandled[key] = reply == NOT_HANDLED or nil
+  if reply == NOT_HANDLED then unhandled[key] = true end
   replies[i + 1] = reply
 end
 replies[1] = not forgot and (now or 0)
