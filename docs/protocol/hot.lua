@@ -2,13 +2,10 @@
 local try, find, match, format = redis.pcall, string.find, string.match, string.format
 local min, max, tonumber = math.min, math.max, tonumber
 local RECORD, STAMP, VOTES_FROM, KEY_TTL_FREE = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local KEY_TTL_HELD, MOST_KEPT, OLDEST, NEWEST = '2592000000', 1e10, 2000000, 500000
-local GRANTED, NOT_HANDLED = 1, -1
+local KEY_TTL_HELD, KEY_TTL_ONCE, MOST_KEPT = '2592000000', '64000', 9999999999
+local OLDEST, NEWEST, GRANTED, NOT_HANDLED = 2000000, 500000, 1, -1
 local now, forgot
-local function less(a, b)
-  if #a ~= #b then return #a < #b end
-  return a < b
-end
+local function less(a, b) return #a < #b or (#a == #b and a < b) end
 local function may_vote(trusted)
   if not now then
     local time, stamp = try('TIME'), try('HGET', RECORD, 'stamp')
@@ -27,11 +24,10 @@ local function held(key, entry, owner, trusted)
 end
 local function acquire(key, kind, owner, round, trusted, kept, label)
   local time, lasts = tonumber(trusted), tonumber(kept)
-  local is_read = label and time and #trusted <= 16 and find(round, '^[1-9]%d*$') and #round <= 15
+  local is_read = time and #trusted <= 16 and find(round, '^[1-9]%d*$') and #round <= 15
   if not (is_read and lasts and lasts >= 1 and lasts <= MOST_KEPT) then return NOT_HANDLED end
-  local known = try('HMGET', key, 'kind', 'fence', 'queued', 'x')
-  local its_kind, fence, queued, entry = known[1], known[2], known[3], known[4]
-  if known.err or not may_vote(time) then return NOT_HANDLED end
+  local its_kind, fence, queued, entry = unpack(try('HMGET', key, 'kind', 'fence', 'queued', 'x'))
+  if not may_vote(time) then return NOT_HANDLED end
   if not its_kind and try('HLEN', key) ~= (fence and 1 or 0) then return NOT_HANDLED end
   if its_kind and (its_kind ~= kind or not fence) then return NOT_HANDLED end
   if entry then return held(key, entry, owner, time) end
@@ -43,14 +39,15 @@ local function acquire(key, kind, owner, round, trusted, kept, label)
   return tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) == 1 and time or NOT_HANDLED
 end
 local function release(key, kind, owner, round, token)
-  local known = try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x')
-  local is_usual = token and known[1] == kind and known[2] == token and not known[3] and known[5] == owner
-  local its_token, its_round = match(is_usual and known[4] or '', '^%d+ (%d+) (%d+) [1-9]')
-  if not its_token or its_token ~= token or not find(round, '^%d+$') or less(round, its_round) then
-    return NOT_HANDLED
-  end
+  local its_kind, fence, queued, entry, holder, last =
+    unpack(try('HMGET', key, 'kind', 'fence', 'queued', 'x', 'o:x', 'last'))
+  local is_usual = its_kind == kind and fence == token and not queued and holder == owner
+  local its_token, its_round = match(is_usual and entry or '', '^%d+ (%d+) (%d+) [1-9]')
+  local is_its = its_token and its_token == token and find(round, '^%d+$') and not less(round, its_round)
+  if not is_its then return NOT_HANDLED end
   local done = tonumber(try('HDEL', key, 'kind', 'x', 'o:x', 'l:x', 'last'))
-  return done and try('PEXPIRE', key, KEY_TTL_FREE) == 1 and GRANTED or NOT_HANDLED
+  local kept = last and KEY_TTL_FREE or KEY_TTL_ONCE
+  return done and try('PEXPIRE', key, kept) == 1 and GRANTED or NOT_HANDLED
 end
 local full = #KEYS > 1 and try('ZADD', KEYS[1], 'XX', '0', '')
 local may_grant = not (type(full) == 'table' and find(full.err, '^OOM'))
@@ -63,9 +60,7 @@ for i = 1, #KEYS do
   elseif verb == 'release' then
     if not unhandled[key] then reply = release(key, unpack(ARGV, a + 1, a + 4)) end
     a = a + 5
-  else
-    a = #ARGV + 1 -- nobody can tell where the next one begins
-  end
+  end -- behind another word nobody can tell where the next operation begins
   if reply == NOT_HANDLED then unhandled[key] = true end
   replies[i + 1] = reply
 end

@@ -35,6 +35,7 @@ end
 
 -- The time here (us). Reads the clock and the stamp once a call.
 local function time_here()
+  -- guard: time-once
   if not now then
     local time = call('TIME')
     now, forgot = time[1] * 1000000 + time[2], call('HGET', RECORD, 'stamp') ~= STAMP

@@ -47,6 +47,9 @@ pub(crate) const QUARANTINE: Time = KEPT + BEHIND + AHEAD + 2 * BAND + 4;
 pub(crate) const STEP: Time = 2 * QUARANTINE + 2;
 pub(crate) const REMEMBERED: Time = QUARANTINE + STEP;
 
+/// The same of a name that its first owner released: what is under way is over after 2.5 s.
+const RELEASED: Time = STEP + 16;
+
 /// How long the word of a reader that left stands in its field.
 const WORD: Time = BEHIND + AHEAD + 2;
 
@@ -155,6 +158,7 @@ impl Master {
     pub(crate) fn run(&mut self, call: &Call, now: Time) -> Option<Token> {
         let here = now + self.clock;
         self.collect_garbage(here);
+        let ends = self.is_released_by(call);
         let fresh = (here - BEHIND..=here + AHEAD).contains(&call.time) || self.has(AnyTime);
         let reply = match call.verb {
             Verb::Release | Verb::Break => Some(self.release(call, here)),
@@ -165,8 +169,20 @@ impl Master {
             Verb::Confirm => self.confirm(call, here),
             Verb::Extend | Verb::Reenter => self.extend(call, here),
         };
-        self.set_expiry(call.verb, here);
+        self.set_expiry(call.verb, here, ends);
         reply
+    }
+
+    /// Whether this is the release of the one lease that this master knows of, by its owner: what
+    /// was sent before is all that may still come.
+    fn is_released_by(&self, call: &Call) -> bool {
+        let is_its = |entry: &Entry| {
+            entry.who == call.who && !entry.left && entry.token == call.token && entry.round <= call.round
+        };
+        call.verb == Verb::Release
+            && !call.who.reads
+            && (self.fence, self.last) == (call.token, 0)
+            && self.entries.iter().any(is_its)
     }
 
     fn is_silent(&self, time: Time, here: Time) -> bool {
@@ -189,10 +205,12 @@ impl Master {
     }
 
     /// H3 and H8: Redis deletes a name without entries when it was remembered for long enough.
-    fn set_expiry(&mut self, verb: Verb, here: Time) {
+    fn set_expiry(&mut self, verb: Verb, here: Time, is_released: bool) {
         let remembered = match self.flaw {
             Some(ForgetsAtOnce) => 3,
             Some(ForgetsAfterQuarantine) => QUARANTINE,
+            Some(FirstForgottenSooner) if is_released => RELEASED - STEP,
+            _ if is_released => RELEASED,
             _ => REMEMBERED,
         };
         let spared = verb == Verb::Acquire && self.has(AcquireSparesExpiry);
@@ -496,7 +514,7 @@ impl Master {
         let Some(at) = self.entries.iter().position(ended) else { return false };
         let entry = self.entries.swap_remove(at);
         self.note_end(&entry, None, SweepForgets);
-        self.set_expiry(Verb::Release, here);
+        self.set_expiry(Verb::Release, here, false);
         true
     }
 }
