@@ -2,7 +2,7 @@
 local try, find, match, format = redis.pcall, string.find, string.match, string.format
 local min, max, tonumber = math.min, math.max, tonumber
 local RECORD, STAMP, VOTES_FROM, KEY_TTL_FREE = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local KEY_TTL_HELD, KEY_TTL_ONCE, MOST_KEPT = '2592000000', '64000', 9999999999
+local KEY_TTL_HELD, KEY_TTL_ONCE, NUMBER = '2592000000', '64000', '^[1-9]%d*$'
 local OLDEST, NEWEST, GRANTED, NOT_HANDLED = 2000000, 500000, 1, -1
 local now, forgot
 local function less(a, b) return #a < #b or (#a == #b and a < b) end
@@ -23,18 +23,18 @@ local function held(key, entry, owner, trusted)
   return {'held', holder, tonumber(holds), math.ceil(left / 1000), tonumber(token), label or '', -1}
 end
 local function acquire(key, kind, owner, round, trusted, kept, label)
-  local time, lasts = tonumber(trusted), tonumber(kept)
-  local is_read = time and #trusted <= 16 and find(round, '^[1-9]%d*$') and #round <= 15
-  if not (is_read and lasts and lasts >= 1 and lasts <= MOST_KEPT) then return NOT_HANDLED end
-  local its_kind, fence, queued, entry = unpack(try('HMGET', key, 'kind', 'fence', 'queued', 'x'))
-  if not may_vote(time) then return NOT_HANDLED end
+  local is_read = label and find(trusted, NUMBER) and find(round, NUMBER) and find(kept, NUMBER)
+  if not is_read or #round > 15 or #kept > 10 then return NOT_HANDLED end
+  local known, time = try('HMGET', key, 'kind', 'fence', 'queued', 'x'), tonumber(trusted)
+  if known.err or not may_vote(time) then return NOT_HANDLED end
+  local its_kind, fence, queued, entry = unpack(known)
   if not its_kind and try('HLEN', key) ~= (fence and 1 or 0) then return NOT_HANDLED end
   if its_kind and (its_kind ~= kind or not fence) then return NOT_HANDLED end
   if entry then return held(key, entry, owner, time) end
   if queued or fence and not (find(fence, '^%d+$') and less(fence, trusted)) then return NOT_HANDLED end
   local more = label ~= '' and {'l:x', label} or {}
   if fence and not its_kind then more[#more + 1], more[#more + 2] = 'last', fence end
-  local text = format('%d', max(now, time) + lasts * 1000) .. ' ' .. trusted .. ' ' .. round .. ' 1'
+  local text = format('%d', max(now, time) + kept * 1000) .. ' ' .. trusted .. ' ' .. round .. ' 1'
   local done = try('HSET', key, 'kind', kind, 'fence', trusted, 'x', text, 'o:x', owner, unpack(more))
   return tonumber(done) and try('PEXPIRE', key, KEY_TTL_HELD) == 1 and time or NOT_HANDLED
 end

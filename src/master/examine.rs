@@ -29,7 +29,7 @@ const ROUND_TRIPS_TO_OPEN: u32 = 4;
 /// Every command that a client needs, as `ACL SETUSER` names it, in a form that cannot change
 /// anything: it reads, or is refused for its arguments (which a server looks at after the user's
 /// rights), or is about a key that nobody has.
-const PROBES: [(&str, &[&str]); 31] = [
+const PROBES: [(&str, &[&str]); 32] = [
     ("ping", &["PING"]),
     ("info", &["INFO", "server"]),
     ("time", &["TIME"]),
@@ -45,6 +45,7 @@ const PROBES: [(&str, &[&str]); 31] = [
     ("exists", &["EXISTS", KEY]),
     ("scan", &["SCAN", "0", "COUNT", "no number"]),
     ("hget", &["HGET", KEY, "f"]),
+    ("hlen", &["HLEN", KEY]),
     ("hmget", &["HMGET", KEY, "f"]),
     ("hgetall", &["HGETALL", KEY]),
     ("hrandfield", &["HRANDFIELD", KEY, "1", "WITHVALUES"]),

@@ -390,8 +390,7 @@ impl LinkState {
         let mut unwanted = Vec::new();
         let batch = self.queue.next_batch(&mut unwanted);
         for pending in unwanted {
-            let why = if pending.may_be_half_done() { lost(GIVEN_UP) } else { Failure::not_sent() };
-            self.queue_answer(pending, Err(why), None);
+            self.queue_not_sent(pending, Failure::not_sent());
         }
         let batch = batch?;
         let script = batch.calls[0].script();
@@ -592,7 +591,7 @@ impl LinkState {
         let longest_unsent = unsent.iter().map(Pending::timeout).max();
         for pending in unsent {
             let why = self.not_opened_yet(&format!("not sent within {:?}", pending.timeout()));
-            self.queue_answer(pending, Err(why), None);
+            self.queue_not_sent(pending, why);
         }
         if let Some(time) = longest_unsent.filter(|time| *time >= self.patience) {
             self.not_opened_in(time);
@@ -682,8 +681,16 @@ impl LinkState {
 
     /// Fails the calls that were not sent and that `which` selects.
     fn fail_waiting(&mut self, why: Failure, which: impl Fn(&Pending) -> bool) {
-        let waiting = self.queue.take_waiting(which).collect();
-        self.queue_answer_to_all(waiting, &Err(why));
+        for pending in self.queue.take_waiting(which).collect::<Vec<_>>() {
+            self.queue_not_sent(pending, why.clone());
+        }
+    }
+
+    /// Answers a call that is not sent any more: nothing of it was done, unless the hot script left
+    /// it.
+    fn queue_not_sent(&mut self, pending: Pending, why: Failure) {
+        let why = if pending.may_be_half_done() { lost(GIVEN_UP) } else { why };
+        self.queue_answer(pending, Err(why), None);
     }
 
     fn queue_answer_to_all(&mut self, calls: Vec<Pending>, answer: &Result<Value, Failure>) {

@@ -30,26 +30,33 @@ pub struct Pending {
     /// Whether it is to be sent alone: the master refused the batch that it was in, and ran
     /// nothing.
     alone: bool,
-    /// Whether it goes to the full script: the hot one did not handle it, or there is none.
-    is_full: bool,
-    /// Whether it was sent behind one on the same key that the hot script did not handle. If it is
-    /// refused, it is sent again behind that one.
-    is_early: bool,
+    turn: Turn,
+}
+
+/// Which time it is that a call is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// To the hot script, if there is one for it.
+    First,
+    /// The first time, but before one on the same key that the hot script left, and that was made
+    /// before. If it is refused, it is sent again behind that one.
+    Early,
+    /// To the full script: the hot one left it, or it was early.
+    Again,
 }
 
 impl Pending {
     pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
         let kind = call.kind;
         let until = Some(now + call.kind.timeout());
-        let is_full = call.hot.is_none();
-        Self { call: Some(call), index, kind, until, alone: false, is_full, is_early: false }
+        Self { call: Some(call), index, kind, until, alone: false, turn: Turn::First }
     }
 
     /// The script that is to run it.
     pub fn script(&self) -> &'static Script {
         let call = self.call();
         match call.hot {
-            Some((hot, _)) if !self.is_full => hot,
+            Some((hot, _)) if self.turn != Turn::Again => hot,
             _ => call.script,
         }
     }
@@ -59,14 +66,25 @@ impl Pending {
         self.call().words_for(self.script())
     }
 
-    /// Whether the hot script may have begun it, and left the rest.
-    pub(super) fn may_be_half_done(&self) -> bool {
-        self.is_full && self.call.as_ref().is_some_and(|call| call.hot.is_some())
+    fn has_hot(&self) -> bool {
+        self.call.as_ref().is_some_and(|call| call.hot.is_some())
     }
 
-    /// Whether the hot script left it, or a part of it, to the full one.
+    /// The keys that it is about.
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.call.iter().flat_map(|call| call.words.keys())
+    }
+
+    /// Whether the hot script may have begun it, and left the rest.
+    pub(super) fn may_be_half_done(&self) -> bool {
+        self.turn == Turn::Again && self.has_hot()
+    }
+
+    /// Whether it is to be sent again, to the full script: the hot one left it, or a part of it; or
+    /// it was early, and refused.
     pub(super) fn is_left(&self, reply: &Value) -> bool {
-        !self.is_full && (*reply == NOT_HANDLED || self.is_early && reply.list().is_some())
+        let is_left = self.turn != Turn::Again && self.has_hot() && *reply == NOT_HANDLED;
+        is_left || (self.turn == Turn::Early && reply.list().is_some())
     }
 
     /// What the master is asked.
@@ -224,15 +242,17 @@ impl PendingQueue {
         self.repeated.push_back(batch);
     }
 
-    /// Queues these to be sent to the full script, before all calls that were never sent. What was
-    /// sent behind them on the same keys is early.
+    /// Queues these to be sent to the full script, before all calls that were never sent. What goes
+    /// before them on the same keys, as it was sent already, is early.
     pub(super) fn send_in_full(&mut self, mut calls: Vec<Pending>) {
-        let first_key = |pending: &Pending| pending.call.as_ref()?.words.keys().next().map(str::to_owned);
-        let keys: HashSet<String> = calls.iter().filter_map(first_key).collect();
-        for pending in sent_calls_mut(&mut self.sent) {
-            pending.is_early |= first_key(pending).is_some_and(|key| keys.contains(&key));
+        let left: HashSet<&str> = calls.iter().flat_map(Pending::keys).collect();
+        let repeated = self.repeated.iter_mut().flat_map(|batch| &mut batch.calls);
+        for pending in sent_calls_mut(&mut self.sent).chain(repeated) {
+            if pending.turn == Turn::First && pending.keys().any(|key| left.contains(key)) {
+                pending.turn = Turn::Early;
+            }
         }
-        calls.iter_mut().for_each(|pending| (pending.is_full, pending.is_early) = (true, false));
+        calls.iter_mut().for_each(|pending| pending.turn = Turn::Again);
         self.send_again(Batch { calls, with_source: false });
     }
 

@@ -16,7 +16,7 @@ pub fn in_use(mut keys: Vec<String>, now: u64, fields: impl Fn(&str) -> Option<V
 /// name of Quorate's. `fields` are its fields and values, one after the other. An entry is `UNTIL
 /// TOKEN ROUND HOLDS`; without holds it is the word of a reader that left, and holds nothing.
 pub fn held_until(fields: &[String]) -> Option<u64> {
-    let is_of_quorate = fields.iter().step_by(2).any(|field| field == "kind");
+    let is_of_quorate = fields.iter().step_by(2).any(|field| field == "kind" || field == "fence");
     let end = |value: &String| {
         let words: Vec<u64> = value.split(' ').map_while(|word| word.parse().ok()).collect();
         if let [until, _, _, (1..)] = words[..] { Some(until) } else { None }
@@ -38,6 +38,7 @@ mod tests {
         assert!(!is_in_use(&["kind", "lock", "fence", "7", "x", "99 7 1 1", "o:x", "me"]), "it is over");
         assert!(!is_in_use(&["kind", "rw", "r:me", "101 7 1 0"]), "it left");
         assert!(!is_in_use(&["kind", "lock", "fence", "7", "last", "7"]));
+        assert!(!is_in_use(&["fence", "7"]), "it was released");
         assert!(is_in_use(&["somebody", "1"]), "it is Redisson's");
         let record = |_: &str| Some(["stamp", "one"].map(str::to_owned).into());
         for of_set in ["q:master", "q:decree"] {

@@ -183,13 +183,34 @@ async fn a_clock_that_is_off_is_measured() {
     assert_eq!((report.can_vote(), report.severity()), (3, Severity::Warn), "{report}");
 }
 
-#[tokio::test]
-async fn a_right_that_a_user_lacks_is_named_with_its_rule() {
+/// A server's URL for a user with the rights of the README.
+fn with_rights(server: &RedisServer) -> String {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let rule = readme.lines().find(|line| line.starts_with("ACL SETUSER quorate")).unwrap();
-    let server = RedisServer::start_with(KEEPING);
     let _: () = server.command(&rule.split_whitespace().collect::<Vec<_>>());
-    let url = format!("redis://quorate:secret@127.0.0.1:{}", server.port());
+    format!("redis://quorate:secret@127.0.0.1:{}", server.port())
+}
+
+#[tokio::test]
+async fn the_rights_of_the_readme_are_enough_for_every_kind() {
+    let masters = Masters::start_with(3, KEEPING);
+    let redlock = begin(masters.iter().map(with_rights)).build().unwrap();
+    let [lock, mutex, fair] = [redlock.lock("l"), redlock.mutex("m"), redlock.fair_lock("f")];
+    let [read, write, permit] = [redlock.read_lock("w"), redlock.write_lock("w"), redlock.semaphore("s", 2)];
+    for lock in [lock, mutex, fair, read, write, permit] {
+        let guard = lock.try_acquire().await.unwrap();
+        guard.extend(ms(20_000)).await.unwrap();
+        lock.inspect().await.unwrap();
+        let (released, next) = tokio::join!(guard.release(), lock.acquire());
+        released.unwrap();
+        next.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_right_that_a_user_lacks_is_named_with_its_rule() {
+    let server = RedisServer::start_with(KEEPING);
+    let url = with_rights(&server);
     let examine = async || begin([url.clone()]).examine().await.unwrap();
 
     let rules = |report: &Report| found(&report.masters[0], "rights").fix.clone().unwrap();

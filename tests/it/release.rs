@@ -100,6 +100,25 @@ async fn releasing_a_lock_that_was_taken_away_says_that_it_was_lost() {
     guard.release().await.unwrap(); // a majority had it until now
 }
 
+/// Where somebody waited, the masters leave a release to another script, and what comes behind it
+/// is refused at first.
+#[tokio::test]
+async fn what_was_just_dropped_can_be_had_again_though_somebody_waited() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    for i in 0..20 {
+        let name = format!("l{i}");
+        let guard = redlock.lock(&name).try_acquire().await.unwrap();
+        let key = format!("quorate:{{{name}}}");
+        let has_entry = |master: &RedisServer| master.command::<bool>(&["HEXISTS", &key, "x"]);
+        until("the entry on every master", async || masters.iter().all(has_entry)).await;
+        masters.iter().for_each(|master| master.command(&["HSET", &key, "queued", "1"]));
+        drop(guard);
+        let again = redlock.lock(&name).try_acquire().await;
+        assert!(again.is_ok(), "{name}: {again:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_release_never_touches_another_owners_lock() {
     let masters = Masters::start(1);

@@ -13,7 +13,6 @@ local function lost(it, round, token, heals, first)
   if it.extends then return nil end
   -- guard: heals-not
   local at = heals == '1' and token or nil
-  -- guard: extend-kind-is-other
   local other = it.kind and not it.is_same and change_kind(it, at) or obstacle(it, at)
   if other then return lives(other) and held(it, other) or ABSENT end
   local is_word = entry and tonumber(entry.ends) >= earliest

@@ -715,6 +715,67 @@ fn a_refusal_of_what_was_sent_behind_one_that_was_left_on_the_same_key_does_not_
     assert_eq!(driven.heard(acquire), [Ok(held())]);
 }
 
+/// One goes to the full script, and has the name second. One is to be sent again for NOSCRIPT.
+#[test]
+fn calls_to_any_script_that_went_before_one_that_was_left_are_sent_again_if_they_are_refused() {
+    let mut driven = Driven::up();
+    let release = driven.call_hot("a", CLEAN_UP);
+    driven.send();
+    let two_names = Words::new(4).with("b").with("bq").with("a").with("aq").with(1);
+    let several = driven.call_with(&ONE, two_names, None, VOTE);
+    driven.send();
+    let [acquire, other] = ["a", "c"].map(|key| driven.call_hot(key, VOTE));
+    driven.send();
+    driven.leave();
+    driven.answer_with(reply([held()]));
+    driven.answer_with(Err("NOSCRIPT no such script".to_owned()));
+    assert_eq!(driven.send(), 3);
+    assert_eq!(driven.sent, [vec![release], vec![several], vec![acquire, other]]);
+    driven.answer();
+    driven.answer();
+    assert_eq!(driven.heard(several), [Ok(Value::Int(7))]);
+    driven.answer_with(reply([held(), held()]));
+    assert_eq!(driven.heard(other), [Ok(held())]);
+    assert_eq!(driven.send(), 1);
+    driven.answer();
+    assert_eq!(driven.heard(acquire), [Ok(Value::Int(7))]);
+}
+
+/// Neither is early for the other any more.
+#[test]
+fn calls_that_were_sent_again_and_are_refused_are_not_sent_a_third_time() {
+    let mut driven = Driven::up();
+    let release = driven.call_hot("a", CLEAN_UP);
+    driven.send();
+    let acquire = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.leave();
+    driven.send();
+    driven.answer_with(reply([held()]));
+    driven.send();
+    assert_eq!(driven.sent, [[release], [acquire]]);
+    driven.answer_with(reply([held()]));
+    driven.answer_with(reply([held()]));
+    assert_eq!(driven.send(), 0);
+    for number in [release, acquire] {
+        assert_eq!(driven.heard(number), [Ok(held())]);
+    }
+}
+
+#[test]
+fn what_was_left_and_is_not_sent_in_time_may_be_half_done() {
+    let mut driven = Driven::up();
+    let calls = ["a", "b"].map(|key| driven.call_hot(key, VOTE));
+    driven.send();
+    driven.leave();
+    driven.send();
+    driven.answer_with(Err("NOPERM no right".to_owned()));
+    driven.wait_until(driven.now + VOTE.timeout());
+    for number in calls {
+        assert!(matches!(&driven.heard(number)[..], [Err(Failure::Unknown(_))]));
+    }
+}
+
 #[test]
 fn what_the_hot_script_leaves_without_the_record_waits_for_the_handshake() {
     let mut driven = Driven::up();
