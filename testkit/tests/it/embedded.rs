@@ -26,7 +26,8 @@ fn acquire(name: &str, owner: &str) -> Words {
 
 /// What a client is answered that was not made known: it may look, and nothing else.
 fn run(server: &EmbeddedServer, calls: &[&Words]) -> Result<Value, String> {
-    server.call(SCRIPTS[0], &SessionHeader::default(), calls)
+    let exclusive = SCRIPTS.iter().find(|script| script.name() == "exclusive").unwrap();
+    server.call(exclusive, &SessionHeader::default(), calls)
 }
 
 #[test]
