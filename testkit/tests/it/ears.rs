@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::SCRIPTS;
 use quorate::seam::SubscriptionEvent;
 use quorate_testkit::Subscription;
 
@@ -57,7 +56,7 @@ impl Ears {
     /// Hears out what both said, and compares nothing.
     pub(crate) fn forget(&mut self, pair: &mut Pair) {
         const LAST: &str = "nobody has this number";
-        pair.ask(SCRIPTS[0], &[command(&["PUBLISH", self.channel, LAST])]);
+        pair.ask(crate::exclusive(), &[command(&["PUBLISH", self.channel, LAST])]);
         self.embedded.lock().unwrap().clear();
         while self.next().1 != LAST {}
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quorate::seam::{SCRIPTS, Script, SessionHeader, SubscriptionEvent, Value, Words};
+use quorate::seam::{Script, SessionHeader, SubscriptionEvent, Value, Words};
 use quorate::{Error, Redlock, Standing};
 use quorate_testkit::{EmbeddedMasters, EmbeddedServer, Resp, Restart, eventually};
 
@@ -26,8 +26,7 @@ fn acquire(name: &str, owner: &str) -> Words {
 
 /// What a client is answered that was not made known: it may look, and nothing else.
 fn run(server: &EmbeddedServer, calls: &[&Words]) -> Result<Value, String> {
-    let exclusive = SCRIPTS.iter().find(|script| script.name() == "exclusive").unwrap();
-    server.call(exclusive, &SessionHeader::default(), calls)
+    server.call(crate::exclusive(), &SessionHeader::default(), calls)
 }
 
 #[test]

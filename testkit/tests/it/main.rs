@@ -19,3 +19,10 @@ mod pair;
 mod price;
 mod proxy;
 mod wipe;
+
+use quorate::seam::{SCRIPTS, Script};
+
+/// The script of the usual lock.
+fn exclusive() -> &'static Script {
+    SCRIPTS.iter().find(|script| script.name() == "exclusive").unwrap()
+}

@@ -5,7 +5,6 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use quorate::seam::SCRIPTS;
 use quorate_testkit::EmbeddedServer;
 
 const NAME: &str = "quorate:{bench}";
@@ -26,7 +25,7 @@ const INSPECT: Args = &["inspect", "1", "1", "lock"];
 fn run(server: &EmbeddedServer, operations: &[Args]) {
     let keys: Vec<&str> = operations.iter().flat_map(|_| KEYS).collect();
     let args: Vec<&str> = HEAD.into_iter().chain(operations.iter().copied().flatten().copied()).collect();
-    black_box(server.eval(SCRIPTS[0], &keys, &args));
+    black_box(server.eval(crate::exclusive(), &keys, &args));
 }
 
 /// Prints what a run costs where nobody else wants the machine: the least of many short
