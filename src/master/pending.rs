@@ -187,7 +187,8 @@ pub(super) struct Expired {
     pub(super) unsent: Vec<Pending>,
     /// The answers to the others: that they timed out.
     pub(super) unanswered: Vec<Delivery>,
-    /// The longest time-out of a vote among the others.
+    /// The longest time-out of a vote among the others, in which the master answered nothing: of
+    /// what was sent again it has answered the first sending.
     pub(super) longest: Option<Duration>,
 }
 
@@ -318,7 +319,7 @@ impl PendingQueue {
             // A vote stays in its batch until the reply, with neither `call` nor `until`.
             pending.until = None;
             expired.unanswered.extend(pending.timed_out());
-            if pending.is_vote() {
+            if pending.is_vote() && pending.turn != Turn::Again {
                 expired.longest = expired.longest.max(Some(pending.timeout()));
             }
         }
