@@ -762,6 +762,20 @@ fn calls_that_were_sent_again_and_are_refused_are_not_sent_a_third_time() {
     }
 }
 
+/// The master answered the first sending just before.
+#[test]
+fn a_call_that_is_sent_again_in_vain_does_not_make_a_master_silent() {
+    let mut driven = Driven::up();
+    let number = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.wait(PATIENCE - ms(10));
+    driven.leave();
+    driven.send();
+    driven.wait(ms(10));
+    assert_eq!(driven.heard(number), [Err(Failure::Unknown(Silence::TimedOut))]);
+    assert_eq!(driven.link.reach(), &Reach::Up);
+}
+
 #[test]
 fn what_was_left_and_is_not_sent_in_time_may_be_half_done() {
     let mut driven = Driven::up();
