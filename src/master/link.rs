@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::{Failure, Value};
-use super::call::{Call, CallKind};
+use super::call::{Call, CallKind, NOT_HANDLED};
 use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
 use crate::backoff::Backoff;
@@ -469,7 +469,7 @@ impl LinkState {
                 return self.queue.send_alone(calls);
             }
             Err(error) => {
-                let (left, whole) = calls.into_iter().partition(Pending::may_be_half_done);
+                let (left, whole) = calls.into_iter().partition(|pending| pending.may_be_half_done);
                 self.queue_answer_to_all(whole, &Err(Failure::from_error_reply(&error)));
                 self.queue_answer_to_all(left, &Err(lost(&error)));
             }
@@ -485,8 +485,9 @@ impl LinkState {
                     _ => true,
                 };
                 let mut left = Vec::new();
-                for (pending, item) in calls.into_iter().zip(items) {
+                for (mut pending, item) in calls.into_iter().zip(items) {
                     if pending.is_left(&item) {
+                        pending.may_be_half_done = item == NOT_HANDLED; // a refusal writes nothing
                         left.push(pending);
                         continue;
                     }
@@ -507,8 +508,8 @@ impl LinkState {
         self.note_served();
     }
 
-    /// The record is another one than these calls name. The operations that were refused for that
-    /// did nothing: they are sent again when the handshake is made.
+    /// The record is another one than these calls name. The operations that were refused for that,
+    /// and what the hot script left, did nothing: they are sent again when the handshake is made.
     fn forgot(&mut self, calls: Vec<Pending>, items: impl Iterator<Item = Value>) {
         let is_refused = |item: &Value| match item.list() {
             Some([Value::Text(refused), Value::Text(why)]) => {
@@ -689,7 +690,7 @@ impl LinkState {
     /// Answers a call that is not sent any more: nothing of it was done, unless the hot script left
     /// it.
     fn queue_not_sent(&mut self, pending: Pending, why: Failure) {
-        let why = if pending.may_be_half_done() { lost(GIVEN_UP) } else { why };
+        let why = if pending.may_be_half_done { lost(GIVEN_UP) } else { why };
         self.queue_answer(pending, Err(why), None);
     }
 

@@ -31,6 +31,8 @@ pub struct Pending {
     /// nothing.
     alone: bool,
     turn: Turn,
+    /// Whether the hot script may have begun it, and left the rest.
+    pub(super) may_be_half_done: bool,
 }
 
 /// Which time it is that a call is sent.
@@ -49,7 +51,15 @@ impl Pending {
     pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
         let kind = call.kind;
         let until = Some(now + call.kind.timeout());
-        Self { call: Some(call), index, kind, until, alone: false, turn: Turn::First }
+        Self {
+            call: Some(call),
+            index,
+            kind,
+            until,
+            alone: false,
+            turn: Turn::First,
+            may_be_half_done: false,
+        }
     }
 
     /// The script that is to run it.
@@ -73,11 +83,6 @@ impl Pending {
     /// The keys that it is about.
     fn keys(&self) -> impl Iterator<Item = &str> {
         self.call.iter().flat_map(|call| call.words.keys())
-    }
-
-    /// Whether the hot script may have begun it, and left the rest.
-    pub(super) fn may_be_half_done(&self) -> bool {
-        self.turn == Turn::Again && self.has_hot()
     }
 
     /// Whether it is to be sent again, to the full script: the hot one left it, or a part of it; or

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::master::{NOT_HANDLED, ReplySink, Words};
+use crate::master::{ReplySink, Words};
 use crate::random::SystemRandom;
 use crate::vote::Refusal;
 
@@ -788,6 +788,18 @@ fn what_was_left_and_is_not_sent_in_time_may_be_half_done() {
     for number in calls {
         assert!(matches!(&driven.heard(number)[..], [Err(Failure::Unknown(_))]));
     }
+}
+
+#[test]
+fn what_the_hot_script_leaves_without_the_record_is_not_begun() {
+    let mut driven = Driven::up();
+    let number = driven.call_hot("a", VOTE);
+    driven.send();
+    driven.calls[number].caller.wants.store(false, Ordering::Relaxed);
+    driven.answer_with(Ok(Value::List(vec![Value::Nil, NOT_HANDLED])));
+    assert!(driven.greet(true));
+    assert_eq!(driven.send(), 0);
+    assert_eq!(driven.heard(number), [Err(Failure::not_sent())]);
 }
 
 #[test]
