@@ -60,6 +60,9 @@ for i = 1, #KEYS do
   elseif verb == 'release' then
     if not unhandled[key] then reply = release(key, unpack(ARGV, a + 1, a + 4)) end
     a = a + 5
+  elseif verb == 'time' then
+    may_vote(0) -- reads it
+    reply, a = now and {'seen', '', 0} or NOT_HANDLED, a + 1
   end -- behind another word nobody can tell where the next operation begins
   if reply == NOT_HANDLED then unhandled[key] = true end
   replies[i + 1] = reply

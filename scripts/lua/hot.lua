@@ -1,10 +1,11 @@
--- hot: the common case in few words. An owner acquires a lock or a mutex that is free or was never
--- used, or is refused because another owner holds it; or releases it, and nobody waits. Anything
--- else is not handled: the client sends that operation to the full script, which does what is left
--- of it. Each operation has one key, that of its hash, and these arguments:
+-- hot: the common case in few words. An owner acquires a lock with one holder that is free or was
+-- never used, or is refused because another owner holds it; or releases it, and nobody waits.
+-- Anything else is not handled: the client sends that operation to the full script, which does what
+-- is left of it. Each operation has one key, that of its hash, and these arguments:
 --   acquire  KIND OWNER ROUND TRUSTED KEPT LABEL
 --   release  KIND OWNER ROUND TOKEN
--- The replies are those of the full script, or NOT_HANDLED.
+--   time
+-- The last one is for its first reply. The replies are those of the full script, or NOT_HANDLED.
 local try, find, match, format = redis.pcall, string.find, string.match, string.format
 local min, max, tonumber = math.min, math.max, tonumber
 local RECORD, STAMP, VOTES_FROM, KEY_TTL_FREE = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -91,6 +92,11 @@ for i = 1, #KEYS do
     -- guard: hot-release
     if not unhandled[key] then reply = release(key, unpack(ARGV, a + 1, a + 4)) end
     a = a + 5
+  elseif verb == 'time' then
+    -- guard: hot-asks-time
+    may_vote(0) -- reads it
+    -- guard: hot-tells-time
+    reply, a = now and {'seen', '', 0} or NOT_HANDLED, a + 1
   end -- behind another word nobody can tell where the next operation begins
   if reply == NOT_HANDLED then unhandled[key] = true end
   replies[i + 1] = reply

@@ -238,7 +238,9 @@ impl Dispatcher {
         match op {
             Op::Acquire { .. } | Op::Transfer { renews: true, .. } => self.trust().propose(),
             Op::Extend { .. } | Op::Transfer { .. } => self.trust().trusted(),
-            Op::Release { .. } | Op::Withdraw { .. } | Op::Inspect => TrustedTime::UNKNOWN, // they go by none
+            Op::Release { .. } | Op::Withdraw { .. } | Op::Inspect | Op::Time => {
+                TrustedTime::UNKNOWN // they go by none
+            }
         }
     }
 
@@ -279,18 +281,23 @@ impl Dispatcher {
 
     /// Asks all masters what they know of a name.
     pub(super) fn inspect(&self, name: &str, kind: Kind) -> Arc<Round> {
-        let nobody = Owner::of_nobody(uuid::Uuid::nil());
-        let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-        self.ask(&hold, 0, &Op::Inspect, self.timeout, None)
+        self.look(&Op::Inspect, name, kind)
     }
 
-    /// Asks the masters for the time while it is known vaguely, by an inspection of this name.
+    /// An operation of no owner.
+    fn look(&self, op: &Op, name: &str, kind: Kind) -> Arc<Round> {
+        let nobody = Owner::of_nobody(uuid::Uuid::nil());
+        let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
+        self.ask(&hold, 0, op, self.timeout, None)
+    }
+
+    /// Asks the masters for the time while it is known vaguely. This name's keys may be used.
     pub(super) async fn ask_for_time(&self, name: &str, kind: Kind) {
         for _ in 0..TIME_QUESTIONS {
             if self.trust().time_precision() != TimePrecision::Vague {
                 return;
             }
-            let round = self.inspect(&kind.names(name)[0], kind);
+            let round = self.look(&Op::Time, &kind.names(name)[0], kind);
             round.decision().await; // most have answered
             if self.trust().time_precision() == TimePrecision::Vague {
                 round.until_all().await;

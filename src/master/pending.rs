@@ -162,6 +162,18 @@ pub(super) struct Batch {
     pub(super) with_source: bool,
 }
 
+impl Batch {
+    /// Takes the first of these calls that have the same script.
+    fn first_of(calls: &mut VecDeque<Pending>) -> Option<Self> {
+        let first = calls.front()?;
+        let script = first.script();
+        let same = |pending: &&Pending| std::ptr::eq(pending.script(), script);
+        let most = if first.alone { 1 } else { MOST_IN_A_BATCH };
+        let count = calls.iter().take(most).take_while(same).count();
+        Some(Self { calls: calls.drain(..count).collect(), with_source: false })
+    }
+}
+
 /// A message that was sent and has no reply yet.
 #[derive(Debug)]
 pub(super) enum Sent {
@@ -205,23 +217,13 @@ impl PendingQueue {
 
     /// Takes the calls to send next, and moves those that nobody wants any more to `unwanted`.
     pub(super) fn next_batch(&mut self, unwanted: &mut Vec<Pending>) -> Option<Batch> {
-        while let Some(mut batch) = self.repeated.pop_front().or_else(|| self.first_waiting()) {
+        while let Some(mut batch) = self.repeated.pop_front().or_else(|| Batch::first_of(&mut self.waiting)) {
             unwanted.extend(batch.calls.extract_if(.., |pending| !pending.is_wanted()));
             if !batch.calls.is_empty() {
                 return Some(batch);
             }
         }
         None
-    }
-
-    /// The first calls that have the same script.
-    fn first_waiting(&mut self) -> Option<Batch> {
-        let first = self.waiting.front()?;
-        let script = first.script();
-        let same = |pending: &&Pending| std::ptr::eq(pending.script(), script);
-        let most = if first.alone { 1 } else { MOST_IN_A_BATCH };
-        let count = self.waiting.iter().take(most).take_while(same).count();
-        Some(Batch { calls: self.waiting.drain(..count).collect(), with_source: false })
     }
 
     /// Whether there is anything to send.
@@ -258,8 +260,12 @@ impl PendingQueue {
                 pending.turn = Turn::Early;
             }
         }
+        calls.retain(|pending| pending.call.is_some());
         calls.iter_mut().for_each(|pending| pending.turn = Turn::Again);
-        self.send_again(Batch { calls, with_source: false });
+        let mut calls = VecDeque::from(calls);
+        while let Some(batch) = Batch::first_of(&mut calls) {
+            self.send_again(batch);
+        }
     }
 
     /// Queues these to be sent one by one, before all calls that were never sent.

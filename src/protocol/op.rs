@@ -71,6 +71,8 @@ pub(crate) enum Op {
     },
     /// To tell who holds it.
     Inspect,
+    /// To tell the time.
+    Time,
 }
 
 /// Why an owner releases.
@@ -155,7 +157,7 @@ impl Op {
                     None => words.with(""),
                 }
             }
-            Self::Inspect => subject.inspection(),
+            Self::Inspect | Self::Time => subject.inspection(),
         }
     }
 }
@@ -170,13 +172,11 @@ impl Op {
         time: TrustedTime,
     ) -> Option<Words> {
         let Subject { prefix, kind, name, .. } = subject;
-        if !matches!(kind, Kind::Lock | Kind::Mutex) {
+        if !matches!(kind, Kind::Lock | Kind::Mutex | Kind::Fair) {
             return None;
         }
-        let begin = |verb| {
-            let words = Words::new(1).with(format_args!("{prefix}{{{name}}}"));
-            words.with(verb).with(kind.slot()).with(owner).with(round)
-        };
+        let key = || Words::new(1).with(format_args!("{prefix}{{{name}}}"));
+        let begin = |verb| key().with(verb).with(kind.slot()).with(owner).with(round);
         match self {
             Self::Acquire { kept, label, before: None, ticket: None, first: 0, .. } => {
                 Some(begin("acquire").with(time.low).with(millis(*kept + time.width)).with(label))
@@ -184,6 +184,7 @@ impl Op {
             Self::Release { holds: 0, leaving: Leaving::Lease(token), place: None } => {
                 Some(begin("release").with(token))
             }
+            Self::Time => Some(key().with("time")),
             _ => None,
         }
     }
@@ -294,6 +295,7 @@ mod tests {
             Op::Withdraw { leaving, place },
             Op::Transfer { from: ticket, kept, label: label.clone(), renews: true, handed: None },
             Op::Inspect,
+            Op::Time,
         ];
         let permit = Some(Permit { number: 3, of: 16 });
         let kinds = [

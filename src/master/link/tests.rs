@@ -115,10 +115,15 @@ impl Driven {
 
     /// A call about this key that the hot script may handle.
     fn call_hot(&mut self, key: &str, kind: CallKind) -> usize {
+        self.call_hot_or(&ONE, key, kind)
+    }
+
+    /// One with this full script.
+    fn call_hot_or(&mut self, script: &'static Script, key: &str, kind: CallKind) -> usize {
         let words = || Words::new(1).with(key).with(self.calls.len());
         let full = words();
         let hot = words();
-        self.call_with(&ONE, full, Some((&HOT, hot)), kind)
+        self.call_with(script, full, Some((&HOT, hot)), kind)
     }
 
     fn call_with(
@@ -674,6 +679,18 @@ fn what_the_hot_script_leaves_is_sent_in_full_before_later_calls() {
     driven.answer_with(reply([NOT_HANDLED, held()]));
     assert_eq!(driven.heard(calls[0]), [Ok(NOT_HANDLED)], "the full script has the last word");
     assert_eq!(driven.heard(calls[2]), [Ok(held())]);
+}
+
+#[test]
+fn what_the_hot_script_leaves_goes_to_the_full_script_of_each_call() {
+    let mut driven = Driven::up();
+    let lock = driven.call_hot("a", VOTE);
+    let fair = driven.call_hot_or(&OTHER, "b", VOTE);
+    let again = driven.call_hot("a", CLEAN_UP);
+    driven.send();
+    driven.leave();
+    assert_eq!(driven.send(), 3);
+    assert_eq!(driven.sent, [[lock], [fair], [again]]);
 }
 
 #[test]

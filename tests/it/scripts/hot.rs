@@ -81,7 +81,8 @@ impl Pair {
         let kept = ["10", "500", "10000"][random.random_range(0..3)].to_owned();
         let label = ["", "", "its work"][random.random_range(0..3)].to_owned();
         let token = field("fence").filter(|_| is_holders).unwrap_or_else(|| (now / 1000 * 1000).to_string());
-        let kind = ["lock", "lock", "lock", "lock", "mutex"][random.random_range(0..5)].to_owned();
+        let kind =
+            ["lock", "lock", "lock", "lock", "fair", "fair", "mutex"][random.random_range(0..7)].to_owned();
         let words = |verb: &str, words: &[&String]| -> Vec<String> {
             [verb.to_owned()].into_iter().chain(words.iter().map(|word| (*word).clone())).collect()
         };
@@ -150,7 +151,8 @@ impl Pair {
             let counts = ["1".to_owned(), (operation.full.len() - 1).to_string()];
             let (verb, its) = operation.full.split_first().unwrap();
             let args = header.iter().chain([verb]).chain(&counts).chain(its);
-            server.eval(script("exclusive"), &[KEY, QUEUE], &args.map(String::as_str).collect::<Vec<_>>())
+            let kind = if operation.full[1] == "fair" { "fair" } else { "exclusive" };
+            server.eval(script(kind), &[KEY, QUEUE], &args.map(String::as_str).collect::<Vec<_>>())
         };
         let wanted = in_full(&self.full);
         let hot = operation.hot.as_ref().map(|hot| {

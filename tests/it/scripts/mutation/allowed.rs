@@ -77,10 +77,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: a call of one operation finds out by its write",
         &["hot-full: 1 -> 2", "hot-full: > -> >=", "hot-full: without #KEYS > 1 and"],
     ),
+    ("any time does", &["hot-asks-time: 0 -> 1"]),
     ("nothing else that it could be is an entry", &["hot-entry: '' -> '~'"]),
     (
         "an embedded server forbids no command",
-        &["hot-known: without known.err or", "hot-time: without time.err or"],
+        &[
+            "hot-known: without known.err or",
+            "hot-tells-time: without now and",
+            "hot-tells-time: without or NOT_HANDLED",
+            "hot-time: without time.err or",
+        ],
     ),
     (
         "an embedded server forbids no command, and a key that had a field is there; true is 1 in a reply",
