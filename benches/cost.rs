@@ -7,7 +7,7 @@ use std::time::Duration;
 use quorate_testkit::Masters;
 
 use crate::Scale;
-use crate::contender::{self, Client, Contender, Floor, KINDS, Length, Load, Quorate, Rslock};
+use crate::contender::{self, Client, Contender, Floor, KINDS, Length, Load, Quorate, REUSED, Rslock};
 use crate::figures::Row;
 use crate::measure::{Block, asked_and_granted, median, with_quantiles};
 use crate::meter;
@@ -42,9 +42,11 @@ pub(crate) fn cost(scale: Scale) -> Vec<Row> {
     workers.into_iter().flat_map(|workers| case(workers, MASTERS, workers, &RIVALS, scale)).collect()
 }
 
-/// Each kind of lock.
+/// Each kind of lock, with new names, and with the same name again and again.
 pub(crate) fn kinds(scale: Scale) -> Vec<Row> {
-    let names: Vec<&str> = [Quorate::NAME].into_iter().chain(KINDS.map(|(name, _)| name)).collect();
+    let reused = KINDS.map(|(name, _)| format!("{name}{REUSED}"));
+    let others = KINDS.iter().zip(&reused).flat_map(|((name, _), reused)| [*name, reused]);
+    let names: Vec<&str> = [Quorate::NAME, Quorate::REUSED].into_iter().chain(others).collect();
     case(1, MASTERS, 1, &names, scale)
 }
 

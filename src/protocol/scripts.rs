@@ -31,12 +31,12 @@ pub(super) static FAIR: Script = script!("fair":
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static SEMAPHORE: Script = script!("semaphore":
-    ["call", "slots/semaphore"]
+    ["call", "slots/semaphore", "free"]
     ["vote", "hooks", "name", "queue", "kinds/semaphore"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
 pub(super) static RW: Script = script!("rw":
-    ["call", "slots/rw"]
+    ["call", "slots/rw", "free"]
     ["vote", "hooks", "name", "queue", "turn", "kinds/rw"]
     ["verbs/acquire", "verbs/extend", "verbs/release", "verbs/transfer", "verbs/inspect", "run"]);
 
@@ -50,7 +50,7 @@ pub(super) static REDISSON: Script = script!("redisson":
     ["vote", "hooks", "queue", "shared/redisson"]
     ["shared/verbs", "run"]);
 
-/// The common case of a lock and of a mutex.
+/// The common case of a lock with one holder.
 pub(crate) static HOT: Script = script!("hot": ["hot"]);
 
 /// Which names are in use on a master, of all kinds but those of other libraries.

@@ -3,13 +3,7 @@
 -- reader's only one above `last`. `readers` is the number of readers' entries. `longest` is the
 -- latest end (us) of a reader, and its field.
 
--- How long (us) the word of a reader that left is kept: longer than a message of it is under way.
-local WORD_LIFE = 3000000
-
--- One of SWEEP_EVERY grants to readers looks at so many fields, and removes the entries and words
--- that are over: more than readers leave behind meanwhile. It is the one where the token before
--- leaves 1 when it is divided. Tokens are times, and no clock counts in steps of seven.
-local SWEEP_EVERY = 7
+-- How many fields a sweep looks at: more than readers leave behind meanwhile.
 -- guard: sweep-size
 local SWEEP = 16
 

@@ -58,6 +58,7 @@ local function release_one(k, slot, owner, holds, round, token, first, wakes, pl
   local is_stale = type(reply) == 'table' and reply[1] == 'stale'
   if holds == '0' and since and reply == GRANTED then
     try_take_place(it, place, tonumber(since), tonumber(waited))
+  -- guard: release-queued
   elseif holds == '0' and it.queued and not (since or is_stale) then
     pcall(wake_next, it, place, wakes) -- an error in here does not undo the release
   end

@@ -3,6 +3,8 @@
 //! with a guard left out: some scene or scenario has to notice (`mutation`).
 
 mod fenced;
+mod free;
+mod free_rw;
 mod hello;
 mod hot;
 mod lab;

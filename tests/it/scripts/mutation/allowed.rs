@@ -77,8 +77,23 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "for speed: a call of one operation finds out by its write",
         &["hot-full: 1 -> 2", "hot-full: > -> >=", "hot-full: without #KEYS > 1 and"],
     ),
-    ("any time does", &["hot-asks-time: 0 -> 1"]),
     ("nothing else that it could be is an entry", &["hot-entry: '' -> '~'"]),
+    (
+        "no other has 0 there",
+        &["free-release: without and count == '9'", "free-release: without verb == 'release' and"],
+    ),
+    (
+        "no other has so many arguments; nobody waits where `queued` is not there",
+        &[
+            "free-acquire: without and (count == '6' or (count == '11' and ARGV[a + 9] == ''))",
+            "free-acquire: without and ARGV[a + 9] == ''",
+            "free-acquire: without count == '11' and",
+            "free-acquire: without verb == 'acquire' and",
+        ],
+    ),
+    ("an error leaves it to the verbs as well", &["free-unusual: not more -> false"]),
+    ("any time does", &["hot-asks-time: 0 -> 1"]),
+    ("an operation has two words at least", &["free-none-left: > -> >="]),
     (
         "an embedded server forbids no command",
         &[
@@ -96,7 +111,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "hot-released: without or NOT_HANDLED",
         ],
     ),
-    ("one word more is not looked at", &["hot-acquire: 6 -> 7", "hot-release: 4 -> 5"]),
+    ("one word more is not looked at", &["free-words: 8 -> 9", "hot-acquire: 6 -> 7", "hot-release: 4 -> 5"]),
     ("for speed: in how many commands", &["at-once: 100 -> 101"]),
     (
         "for speed: in how many commands; one more is the one that is taken",
@@ -108,7 +123,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("for speed: no more is told", &["told-enough: < -> <=", "told-enough: without and #free < MOST_LISTED"]),
     (
         "for speed: nobody is woken where nobody waits",
-        &["wake-queued: without other.queued and", "permit-queued: without it.queued and"],
+        &[
+            "wake-queued: without other.queued and",
+            "permit-queued: without it.queued and",
+            "release-queued: without and it.queued",
+        ],
     ),
     ("for speed: of a name that is not there nothing is in the way", &["kind-is-other: without it.kind and"]),
     (

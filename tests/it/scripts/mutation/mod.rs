@@ -16,11 +16,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once};
 use std::thread;
 
-use quorate::seam::Script;
+use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::{EmbeddedServer, Resp};
 
 use super::source::{self, File};
-use super::{Scenario, fenced, hello, record};
+use super::{Scenario, fenced, free, free_rw, hello, record};
 use crate::golden::{self, Vector};
 use make::Edit;
 
@@ -29,6 +29,11 @@ const ROUNDS: u32 = 20_000;
 
 /// How many mutants a thread tries: it keeps what it compiled.
 const A_THREADS: usize = 100;
+
+/// The scripts of which the first cases are tried without the rest, too, for the rest would do the
+/// same; with what these checks are called, and what they are.
+const FREE: [(&str, &str, &[Scenario]); 2] =
+    [("rw", "free rw", free_rw::SCENARIOS), ("semaphore", "free semaphore", free::SCENARIOS)];
 
 /// What may notice that a script is broken.
 #[derive(Clone, Copy)]
@@ -70,7 +75,6 @@ fn each_label_of_the_scripts_names_one_statement() {
 fn every_guard_of_the_scripts_is_needed() {
     hide_panics();
     let (files, vectors) = (source::files(), golden::vectors());
-    allowed::check_labels(&files);
     let checks = checks(&vectors);
     for place in 0..files.len() {
         let fate = |edit| Mutant::new(&files, place, edit).fate(&mut checks.clone());
@@ -97,7 +101,9 @@ fn checks(vectors: &[Vector]) -> Checks<'_> {
         let vectors = vectors.iter().filter(|vector| vector.script_name == script.name());
         scenarios.iter().map(Check::Scenario).chain(vectors.map(Check::Vector)).collect()
     };
-    source::scripts().map(|script| (script.name(), of(script))).collect()
+    let mut checks: Checks<'_> = source::scripts().map(|script| (script.name(), of(script))).collect();
+    checks.extend(FREE.map(|(_, name, scenarios)| (name, scenarios.iter().map(Check::Scenario).collect())));
+    checks
 }
 
 /// What becomes of every mutant of these files.
@@ -159,7 +165,12 @@ impl Mutant {
         let broken = |source: String| Script::new("broken", bounded(&source).leak());
         let all = source::scripts().filter(has_it);
         let all = all.map(|script| (script.name(), broken(script.source_of(|(name, _)| text(name)))));
-        let mut fates = all.map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
+        let of_script = |name: &str| SCRIPTS.iter().copied().find(|script| script.name() == name).unwrap();
+        let is_first = name == "free" || name.starts_with("slots/");
+        let first = FREE.iter().filter(|(script, ..)| is_first && has_it(&of_script(script)));
+        let first = first
+            .map(|(script, name, _)| (*name, broken(free::alone(of_script(script), |(name, _)| text(name)))));
+        let mut fates = all.chain(first).map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
         fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }
 
