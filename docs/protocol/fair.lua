@@ -220,9 +220,9 @@ end
 local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
-local function publish_wake(ticket, wakes)
-  local client, number = match(ticket, '^(.*):(%d+)$')
-  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+local function publish_wake(ticket, wakes, number)
+  local client, its_number = match(ticket, '^(.-):(%d+)')
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number or its_number)
   return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 function wake(it, wakes)
@@ -234,7 +234,8 @@ function wake(it, wakes)
 end
 local TIME_TO_ASK = 1000000
 local function held_by_waiter(name, left)
-  return {'held', name, 0, ceil(left / 1000), 0, '', -1}
+  local waiter, label = match(name, '^([^ ]*) ?(.*)$')
+  return {'held', waiter, 0, ceil(left / 1000), 0, label, -1}
 end
 local function give_turn(it, ticket, name, wakes)
   local ends = call('ZSCORE', it.queue, '!' .. ticket)

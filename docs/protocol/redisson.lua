@@ -97,9 +97,9 @@ end
 local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
-local function publish_wake(ticket, wakes)
-  local client, number = match(ticket, '^(.*):(%d+)$')
-  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+local function publish_wake(ticket, wakes, number)
+  local client, its_number = match(ticket, '^(.-):(%d+)')
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number or its_number)
   return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 function wake(it, wakes)

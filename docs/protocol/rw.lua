@@ -282,9 +282,9 @@ end
 local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
-local function publish_wake(ticket, wakes)
-  local client, number = match(ticket, '^(.*):(%d+)$')
-  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+local function publish_wake(ticket, wakes, number)
+  local client, its_number = match(ticket, '^(.-):(%d+)')
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number or its_number)
   return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 function wake(it, wakes)
@@ -296,7 +296,8 @@ function wake(it, wakes)
 end
 local TIME_TO_ASK = 1000000
 local function held_by_waiter(name, left)
-  return {'held', name, 0, ceil(left / 1000), 0, '', -1}
+  local waiter, label = match(name, '^([^ ]*) ?(.*)$')
+  return {'held', waiter, 0, ceil(left / 1000), 0, label, -1}
 end
 local function give_turn(it, ticket, name, wakes)
   local ends = call('ZSCORE', it.queue, '!' .. ticket)
@@ -411,7 +412,7 @@ function turn(it, since, waited, wakes)
     local ticket = waiting[i]
     if since and tonumber(waiting[i + 1]) >= since then return nil end
     local name = match(ticket, '^w:(.*)$')
-    local is_alive = name and is_read and alive_for > 0 and publish_wake((gsub(name, '%d+$', '0')), wakes)
+    local is_alive = name and is_read and alive_for > 0 and publish_wake(name, wakes, '0')
     if is_alive then return held_by_waiter(name, alive_for) end
     local reply = name and give_turn(it, ticket, name, wakes)
     if reply then return reply end

@@ -1,10 +1,10 @@
 -- queue: the waiters for a name, in a ZSET beside its hash: tickets, by the moment (us) since when
--- each waits. A ticket is `CLIENT:NUMBER`, of a reader `r:CLIENT:NUMBER`, of a writer
--- `w:CLIENT:NUMBER`. It is used for one acquire only. To wake a waiter, a master publishes NUMBER
--- on the channel of CLIENT. A refused acquire takes a place; the same waiter's next acquire, a
--- release or a wake-up gives it up. While there is a queue, the hash has the field
--- `queued`: 1, or the moment (us) when the last writer took a place. `function wake` assigns a
--- local of hooks.lua.
+-- each waits. A ticket is `CLIENT:NUMBER`, with a space and the waiter's label behind it if it has
+-- one; `r:` or `w:` goes before that of a reader or a writer. It is used for one acquire only. To
+-- wake a waiter, a master publishes NUMBER on the channel of CLIENT. A refused acquire takes a
+-- place; the same waiter's next acquire, a release or a wake-up gives it up. While there is a
+-- queue, the hash has the field `queued`: 1, or the moment (us) when the last writer took a place.
+-- `function wake` assigns a local of hooks.lua.
 
 -- How long (ms) a queue is kept after the last ticket was added.
 local QUEUE_LIFE = '120000'
@@ -47,11 +47,11 @@ local function give_up_place(queue, ticket)
   return call('ZREM', queue, ticket, '!' .. ticket)
 end
 
--- Wakes the waiter of this ticket. Returns whether its client received that; where PUBLISH is
--- refused (NOPERM), assumes that it did.
-local function publish_wake(ticket, wakes)
-  local client, number = match(ticket, '^(.*):(%d+)$')
-  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number)
+-- Wakes the waiter of this ticket; with the number 0, nobody. Returns whether its client received
+-- that; where PUBLISH is refused (NOPERM), assumes that it did.
+local function publish_wake(ticket, wakes, number)
+  local client, its_number = match(ticket, '^(.-):(%d+)')
+  local receivers = client and redis.pcall('PUBLISH', wakes .. client, number or its_number)
   return receivers and (type(receivers) == 'table' or receivers > 0)
 end
 

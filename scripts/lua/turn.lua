@@ -8,7 +8,8 @@ local TIME_TO_ASK = 1000000
 
 -- The refusal because of a waiter that goes first, for `left` (us).
 local function held_by_waiter(name, left)
-  return {'held', name, 0, ceil(left / 1000), 0, '', -1}
+  local waiter, label = match(name, '^([^ ]*) ?(.*)$')
+  return {'held', waiter, 0, ceil(left / 1000), 0, label, -1}
 end
 
 -- Gives a waiter its turn: wakes it by `name` if that was not done, and returns the refusal for

@@ -19,8 +19,7 @@ use super::verdict;
 use crate::error::Error;
 use crate::lease;
 use crate::master_set::MasterSet;
-use crate::owner::Owner;
-use crate::protocol::{Leaving, Op};
+use crate::protocol::{Leaving, Op, Ticket};
 use crate::renewal::LeaseTimer;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
@@ -59,7 +58,7 @@ impl Attempt {
         give_up_if_lapsed(engine, &hold, &mut hold_state);
         // An owner that enters again asks as for an extend, which takes over no place.
         let taken_over = before.filter(|_| hold_state.holds == 0);
-        let places = Places::new(engine, &hold, ask.place, taken_over);
+        let places = Places::new(engine, &hold, ask.place.as_ref(), taken_over);
         let first_round = if hold_state.holds == 0 { 0 } else { hold_state.first_round };
         let engine = engine.clone();
         let mut attempt =
@@ -71,17 +70,24 @@ impl Attempt {
         attempt
     }
 
+    /// The ticket that takes a place where it is refused, if one does.
+    fn ticket(&self) -> Option<Ticket> {
+        self.ask.place.as_ref().map(|place| place.ticket.clone())
+    }
+
     /// Sends a round to the masters: an acquire, or, for an owner that enters its lock again, an
     /// extend with one hold more. An acquire takes over the place of `previous_ticket`.
-    fn ask_masters(&mut self, previous_ticket: Option<Owner>) {
+    fn ask_masters(&mut self, previous_ticket: Option<Ticket>) {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
         let kept = self.kept();
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
-            let ticket = self.ask.place.map(|place| place.ticket);
-            self.hold_state.is_queued |= ticket == Some(hold.owner);
+            let ticket = self.ticket();
+            if ticket.as_ref().is_some_and(|ticket| ticket.owner == hold.owner) {
+                self.hold_state.ticket.clone_from(&ticket);
+            }
             let first = self.first_round;
             self.first_round = if first == 0 { round_number } else { first };
             Op::Acquire {
@@ -245,7 +251,7 @@ impl Attempt {
             tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
             let round = self.end_round().expect("it is taken at the end");
             self.places.note_own(&round);
-            self.ask_masters(self.ask.place.map(|place| place.ticket)); // it takes over its own place
+            self.ask_masters(self.ticket()); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
             }
@@ -293,7 +299,7 @@ impl Attempt {
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Where this returns early, the drop undoes the attempt, but for the holds of a lease that
         // stands.
-        let place = self.ask.place.filter(|_| self.hold_state.holds == 0)?;
+        let place = self.ask.place.clone().filter(|_| self.hold_state.holds == 0)?;
         let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);

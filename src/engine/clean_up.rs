@@ -21,7 +21,7 @@ use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::master::{CallKind, Failure, ReplySink, Value};
 use crate::master_set::MasterSet;
-use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, outcome};
+use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, Ticket, outcome};
 use crate::vote::{Outcome, Refusal, Silence};
 
 /// Delays between tries on one master.
@@ -84,7 +84,7 @@ impl Engine {
         once: MasterSet,
     ) -> Arc<Round> {
         debug_assert!(withdrawal.is_none() || hold_state.holds == 0, "a lease that stands is no attempt");
-        let place = hold_state.is_queued.then_some(hold.owner);
+        let place = hold_state.ticket.clone();
         let op = Op::Release { holds: hold_state.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.
         let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
@@ -113,7 +113,7 @@ impl Engine {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
-            (hold_state.maybe_held_on, hold_state.is_queued) = (MasterSet::default(), false);
+            (hold_state.maybe_held_on, hold_state.ticket) = (MasterSet::default(), None);
         }
         round
     }
@@ -136,11 +136,10 @@ impl Engine {
         self.clean_up_op(hold, op, hold_state.expires_by, None)
     }
 
-    /// What gives up the place of a ticket, the owner in `target`.
-    pub(super) fn clean_up_of_place(&self, target: &Target) -> CleanUpOp {
+    /// What gives up the place of a ticket, whose owner is that of `target`.
+    pub(super) fn clean_up_of_place(&self, target: &Target, ticket: Ticket) -> CleanUpOp {
         let round_number = self.dispatcher.next_round_number();
-        let place = Some(target.owner);
-        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round_number), place };
+        let op = Op::Release { holds: 0, leaving: Leaving::Undone(round_number), place: Some(ticket) };
         let expires_by = self.clock().now() + QUEUE_LIFE;
         CleanUpOp { target: target.clone(), _hold: None, round_number, op, expires_by, epoch: None }
     }

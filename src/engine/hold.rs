@@ -21,7 +21,7 @@ use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::master_set::MasterSet;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Permit};
+use crate::protocol::{Kind, Permit, Ticket};
 use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
@@ -70,8 +70,8 @@ pub(crate) struct HoldState {
     pub(super) first_round: u64,
     /// The generation of the set that granted the lease, or extended it last.
     pub(super) granted_under: u64,
-    /// Whether the owner may have a place in a queue, as its own ticket.
-    pub(super) is_queued: bool,
+    /// The owner's own ticket, if it may have a place in a queue.
+    pub(super) ticket: Option<Ticket>,
 }
 
 /// What a lease rests on, besides its time.
@@ -253,7 +253,7 @@ impl HoldState {
     /// Notes masters where the owner, as its own ticket, has a place in the queue although a quorum
     /// granted. The release gives that place up, too, and is repeated until it is acknowledged.
     pub(super) fn note_places(&mut self, on: MasterSet) {
-        if self.is_queued {
+        if self.ticket.is_some() {
             self.maybe_held_on = self.maybe_held_on.or(on);
         }
     }

@@ -12,15 +12,15 @@ use super::engine::Engine;
 use super::hold::{Hold, HoldState, Target};
 use super::tally::Round;
 use crate::master_set::MasterSet;
-use crate::owner::Owner;
-use crate::protocol::PlaceWanted;
+use crate::protocol::{PlaceWanted, Ticket};
 use crate::vote::Outcome;
 
 /// The place of one ticket in the queues of some masters. Dropping it gives the place up.
 pub(super) struct QueuePlace {
     engine: Arc<Engine>,
-    /// The ticket, as the owner of what was asked for.
-    ticket: Target,
+    /// What was asked for, with the ticket as its owner.
+    target: Target,
+    label: Arc<str>,
     /// The masters where the ticket may have a place.
     on: MasterSet,
 }
@@ -41,21 +41,22 @@ impl Places {
     pub(super) fn new(
         engine: &Arc<Engine>,
         hold: &Hold,
-        place: Option<PlaceWanted>,
+        place: Option<&PlaceWanted>,
         previous: Option<QueuePlace>,
     ) -> Self {
-        let own = place.map(|place| QueuePlace {
+        let is_owner = place.is_some_and(|place| place.ticket.owner == hold.owner);
+        let own = place.map(|PlaceWanted { ticket, .. }| QueuePlace {
             engine: engine.clone(),
-            ticket: Target { owner: place.ticket, ..hold.target() },
+            target: Target { owner: ticket.owner, ..hold.target() },
+            label: ticket.label.clone(),
             on: MasterSet::default(),
         });
-        let is_owner = place.is_some_and(|place| place.ticket == hold.owner);
         Self { own, is_owner, previous }
     }
 
     /// The ticket whose place the first round takes over.
-    pub(super) fn previous_ticket(&self) -> Option<Owner> {
-        self.previous.as_ref().map(|previous| previous.ticket.owner)
+    pub(super) fn previous_ticket(&self) -> Option<Ticket> {
+        self.previous.as_ref().map(QueuePlace::ticket)
     }
 
     /// Gives up the previous place on the masters that did not take it over in this round. A vote
@@ -104,7 +105,8 @@ impl Places {
         self.add(round.masters_with(|outcome| self.is_stray(outcome)));
         let own = self.own.as_mut()?;
         own.on = own.on.without(stands);
-        Some(QueuePlace { engine: own.engine.clone(), ticket: own.ticket.clone(), on: stands })
+        let target = own.target.clone();
+        Some(QueuePlace { engine: own.engine.clone(), target, label: own.label.clone(), on: stands })
     }
 
     /// Whether a master with this outcome may have a place of the ticket that no release gives up.
@@ -121,16 +123,24 @@ impl Places {
 }
 
 impl QueuePlace {
+    fn ticket(&self) -> Ticket {
+        Ticket { owner: self.target.owner, label: self.label.clone() }
+    }
+
+    fn clean_up(&self) -> CleanUpOp {
+        self.engine.clean_up_of_place(&self.target, self.ticket())
+    }
+
     /// What gives the place up, and on which masters. The caller has to send it.
     fn into_clean_up(mut self) -> (CleanUpOp, MasterSet) {
-        (self.engine.clean_up_of_place(&self.ticket), std::mem::take(&mut self.on))
+        (self.clean_up(), std::mem::take(&mut self.on))
     }
 }
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
         if !self.on.is_empty() {
-            self.engine.clean_up_on(self.on, self.engine.clean_up_of_place(&self.ticket));
+            self.engine.clean_up_on(self.on, self.clean_up());
         }
     }
 }

@@ -48,7 +48,7 @@ use crate::backoff::Backoff;
 use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
-use crate::protocol::{Arrival, PlaceWanted};
+use crate::protocol::{Arrival, PlaceWanted, Ticket};
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
 
@@ -252,6 +252,7 @@ impl Wait {
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
+        let takes_place = place.is_some();
         let arrival = Some(self.arrival());
         let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
         engine.dispatcher.ask_for_time(&hold.name, hold.kind).await;
@@ -262,7 +263,7 @@ impl Wait {
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
-        if decision != Decision::Granted && place.is_some() && !attempt.has_other_permit() {
+        if decision != Decision::Granted && takes_place && !attempt.has_other_permit() {
             decision = attempt.resolve_split_vote(wake_handle).await;
         }
         if decision == Decision::Granted {
@@ -275,9 +276,10 @@ impl Wait {
 
     /// The place to take in the queues: none for a waiter that cannot be woken, or that asks for
     /// the last time.
-    fn place_to_take(&self, ticket: Owner) -> Option<PlaceWanted> {
+    fn place_to_take(&self, owner: Owner) -> Option<PlaceWanted> {
         let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears();
-        queues.then(|| PlaceWanted { ticket, arrival: self.arrival() })
+        let ticket = || Ticket { owner, label: self.request.label.clone() };
+        queues.then(|| PlaceWanted { ticket: ticket(), arrival: self.arrival() })
     }
 
     fn arrival(&self) -> Arrival {

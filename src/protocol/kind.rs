@@ -8,7 +8,6 @@ use super::scripts;
 use crate::config::{MAX_NAMES, check_name};
 use crate::invalid::Invalid;
 use crate::master::Script;
-use crate::owner::Owner;
 
 /// A kind of lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -171,17 +170,6 @@ impl Kind {
     /// that are no owners.
     pub(super) fn is_in_order(self) -> bool {
         matches!(self, Self::Fair | Self::Read | Self::Write | Self::Semaphore)
-    }
-
-    /// A ticket of this owner. Readers and writers share a queue, so their tickets say which they
-    /// are.
-    pub(super) fn ticket(self, owner: Owner) -> String {
-        let half = match self {
-            Self::Read => "r:",
-            Self::Write => "w:",
-            _ => "",
-        };
-        format!("{half}{owner}")
     }
 
     /// What the field `kind` of a name says when this kind has it.

@@ -11,6 +11,7 @@ mod limits;
 mod op;
 mod reply;
 mod scripts;
+mod ticket;
 
 pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
@@ -19,3 +20,4 @@ pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub use scripts::SCRIPTS;
 pub(crate) use scripts::{DECREE, HOT, LIST};
+pub(crate) use ticket::Ticket;

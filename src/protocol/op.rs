@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::keys::{WakeChannelPrefix, split_names, with_keys, with_shared_keys};
 use super::kind::{Kind, Permit};
+use super::ticket::Ticket;
 use crate::clock::TrustedTime;
 use crate::master::Words;
 use crate::owner::Owner;
@@ -30,9 +31,9 @@ pub(crate) enum Op {
         /// The label of its holder, for others to see; may be empty.
         label: Arc<str>,
         /// The ticket of the same waiter's previous acquire, whose place is given up.
-        before: Option<Owner>,
+        before: Option<Ticket>,
         /// The ticket that takes a place in the queue if the acquire is refused.
-        ticket: Option<Owner>,
+        ticket: Option<Ticket>,
         /// Since when the caller waits, for kinds that are granted in an order, and for a place.
         arrival: Option<Arrival>,
         /// The first round of the lease, where this is a later one; otherwise 0.
@@ -55,7 +56,7 @@ pub(crate) enum Op {
         holds: u32,
         leaving: Leaving,
         /// The ticket whose place is given up.
-        place: Option<Owner>,
+        place: Option<Ticket>,
     },
     /// To undo a grant, and if there was one to take a place in the queue instead of waking others.
     Withdraw { leaving: Leaving, place: PlaceWanted },
@@ -87,11 +88,9 @@ pub(crate) enum Leaving {
 }
 
 /// The place in the queue that an operation asks for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlaceWanted {
-    /// The waiter to wake. A ticket is used for one acquire only. An owner that is made for one
-    /// acquire is its own ticket.
-    pub(crate) ticket: Owner,
+    pub(crate) ticket: Ticket,
     pub(crate) arrival: Arrival,
 }
 
@@ -114,7 +113,8 @@ impl Op {
         let TrustedTime { low: trusted, width } = time;
         let kept_for = |kept: Duration| millis(if kind.is_shared() { kept } else { kept + width });
         let begin = |verb, args| subject.begin(verb, args);
-        let ticket = |ticket: &Option<Owner>| ticket.map(|ticket| kind.ticket(ticket)).unwrap_or_default();
+        let ticket =
+            |ticket: &Option<Ticket>| ticket.as_ref().map_or(String::new(), |ticket| ticket.text(kind));
         match self {
             Self::Acquire { kept, label, before, ticket: taken, arrival, first } => {
                 let is_again = *first > 0;
@@ -146,7 +146,7 @@ impl Op {
             }
             Self::Withdraw { leaving, place } => {
                 let words = begin("release", 11).with(owner).with(0).with(round);
-                let words = left(words, *leaving, subject.prefix, &kind.ticket(place.ticket));
+                let words = left(words, *leaving, subject.prefix, &place.ticket.text(kind));
                 arrived(words, place.arrival)
             }
             Self::Transfer { from, kept, label, renews, handed } => {
@@ -175,13 +175,15 @@ impl Op {
         if !matches!(kind, Kind::Lock | Kind::Mutex | Kind::Fair) {
             return None;
         }
+        // Who has a fair lock expects that others wait, for whom the hot script does nothing.
+        let expects_waiters = kind == Kind::Fair;
         let key = || Words::new(1).with(format_args!("{prefix}{{{name}}}"));
         let begin = |verb| key().with(verb).with(kind.slot()).with(owner).with(round);
         match self {
             Self::Acquire { kept, label, before: None, ticket: None, first: 0, .. } => {
                 Some(begin("acquire").with(time.low).with(millis(*kept + time.width)).with(label))
             }
-            Self::Release { holds: 0, leaving: Leaving::Lease(token), place: None } => {
+            Self::Release { holds: 0, leaving: Leaving::Lease(token), place: None } if !expects_waiters => {
                 Some(begin("release").with(token))
             }
             Self::Time => Some(key().with("time")),
@@ -274,26 +276,26 @@ mod tests {
     #[test]
     fn there_are_as_many_arguments_as_are_said() {
         let kept = Duration::from_secs(1);
-        let ticket = owner(4);
-        let arrival = Arrival { since: kept, waited: kept };
-        let place = PlaceWanted { ticket, arrival };
-        let leaving = Leaving::Undone(2);
         let label: Arc<str> = "web1".into();
+        let ticket = || Some(Ticket { owner: owner(4), label: label.clone() });
+        let arrival = Arrival { since: kept, waited: kept };
+        let place = PlaceWanted { ticket: ticket().unwrap(), arrival };
+        let leaving = Leaving::Undone(2);
         let waiting = |before, ticket, first| {
             let label = label.clone();
             Op::Acquire { kept, label, before, ticket, arrival: None, first }
         };
         let ops = [
             acquire(),
-            waiting(Some(ticket), None, 0),
-            waiting(None, Some(ticket), 0),
+            waiting(ticket(), None, 0),
+            waiting(None, ticket(), 0),
             waiting(None, None, 2),
             Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: true, first: 0 },
             Op::Extend { holds: 1, kept, label: label.clone(), token: 7, heals: false, first: 2 },
-            Op::Release { holds: 2, leaving, place: Some(ticket) },
+            Op::Release { holds: 2, leaving, place: ticket() },
             Op::Release { holds: 0, leaving: Leaving::Broken(9), place: None },
             Op::Withdraw { leaving, place },
-            Op::Transfer { from: ticket, kept, label: label.clone(), renews: true, handed: None },
+            Op::Transfer { from: owner(4), kept, label: label.clone(), renews: true, handed: None },
             Op::Inspect,
             Op::Time,
         ];

@@ -382,7 +382,7 @@ async fn a_waiting_acquire_dropped_after_any_number_of_polls_leaves_nothing() {
     let masters = Masters::start(3);
     let redlock = same_runtime(&masters);
     let held = redlock.fair_lock("l").owned_by(&redlock.owner()).acquire().await.unwrap();
-    let acquire = || async { redlock.fair_lock("l").acquire().await };
+    let acquire = || async { redlock.fair_lock("l").label("its job").acquire().await };
     let polls = cancel_at_every_poll(300, acquire, async |_, outcome| assert!(outcome.is_none())).await;
     assert_eq!(polls, None);
     held.release().await.unwrap();

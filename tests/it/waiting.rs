@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::poll;
-use quorate::{Error, Guard, Lock, Loss, Redlock};
+use quorate::{Error, Guard, Lock, Loss, Redlock, Unfenced};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -61,6 +61,26 @@ pub(crate) async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
     let held = redlock.lock("l").acquire().await.unwrap();
     on_all(masters).await;
     held
+}
+
+#[tokio::test]
+async fn a_place_has_the_label_of_its_waiter_and_is_given_up_with_it() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let kinds: [fn(&Redlock, &str) -> Lock<Unfenced>; 3] = [
+        |redlock, label| redlock.lock("l").label(label).into(),
+        |redlock, label| redlock.fair_lock("l").label(label).into(),
+        |redlock, label| redlock.write_lock("l").label(label).into(),
+    ];
+    for lock in kinds {
+        let held = lock(&redlock, "").acquire().await.unwrap();
+        let waiting = waiter(lock(&redlock, "its job")).await;
+        standing(masters.iter(), 1).await;
+        assert!(queue(&masters[0])[0].ends_with(" its job"));
+        held.release().await.unwrap();
+        waiting.await.unwrap().unwrap().release().await.unwrap();
+        eventually(SOON, || masters.empty()).await;
+    }
 }
 
 #[tokio::test]

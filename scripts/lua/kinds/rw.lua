@@ -153,7 +153,7 @@ function turn(it, since, waited, wakes)
     -- guard: rw-equal
     if since and tonumber(waiting[i + 1]) >= since then return nil end
     local name = match(ticket, '^w:(.*)$')
-    local is_alive = name and is_read and alive_for > 0 and publish_wake((gsub(name, '%d+$', '0')), wakes)
+    local is_alive = name and is_read and alive_for > 0 and publish_wake(name, wakes, '0')
     if is_alive then return held_by_waiter(name, alive_for) end
     local reply = name and give_turn(it, ticket, name, wakes)
     if reply then return reply end

@@ -9,7 +9,8 @@ end
 local WORD_LIFE = 3000000
 
 -- One of SWEEP_EVERY grants to readers removes entries and words that are over: the one where the
--- token before leaves 1 when it is divided. Tokens are times, and no clock counts in steps of seven.
+-- token before leaves 1 when it is divided. Tokens are times, and no clock counts in steps of
+-- seven.
 local SWEEP_EVERY = 7
 
 -- For free.lua, as in semaphore.lua.
@@ -18,7 +19,6 @@ local COUNTED = {'readers', 'longest', 'x'}
 local function on_take(slot, field, ends, fence, readers, longest, writer)
   if slot == 'write' then return readers == 0 and {} end
   if writer or fence % SWEEP_EVERY == 1 then return nil end
-  -- guard: free-longest
   if readers == 0 or less(match(longest, '^%d*'), ends) then longest = ends .. ' ' .. field end
   return {'readers', readers + 1, 'longest', longest}
 end
