@@ -317,6 +317,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label, first)
+    if it.queued and ticket then give_up_place(it.queue, ticket) end
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
   return tonumber(token)

@@ -99,14 +99,14 @@ while ARGV[a + 1] == '1' do
   local verb, count, is_done, reply = ARGV[a], ARGV[a + 2], false, nil
   if verb == 'acquire' and not full and (count == '6' or (count == '11' and ARGV[a + 9] == '')) then
     is_done, reply = pcall(acquire_free, KEYS[k], unpack(ARGV, a + 3, a + 8))
-  elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 11] == '0' then
+  elseif verb == 'release' and count == '9' and ARGV[a + 5] == '0' and ARGV[a + 11] == '' then
     is_done, reply = pcall(release_free, KEYS[k], ARGV[a + 3], ARGV[a + 4], ARGV[a + 6], ARGV[a + 7])
   end
   if not (is_done and reply) then break end
   replies[#replies + 1], k, a = reply, k + 2, a + 3 + count
 end
 if a > #ARGV then
-  replies[1] = now or 0
+  replies[1] = not forgot and (now or 0)
   return replies
 end
 return (function()
@@ -388,6 +388,7 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label, first)
+    if it.queued and ticket then give_up_place(it.queue, ticket) end
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end
   end
   return tonumber(token)

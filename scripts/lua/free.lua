@@ -45,7 +45,7 @@ while ARGV[a + 1] == '1' do
     -- guard: free-words
     is_done, reply = pcall(acquire_free, KEYS[k], unpack(ARGV, a + 3, a + 8))
   -- guard: free-release
-  elseif verb == 'release' and count == '9' and ARGV[a + 5] .. ARGV[a + 11] == '0' then
+  elseif verb == 'release' and count == '9' and ARGV[a + 5] == '0' and ARGV[a + 11] == '' then
     is_done, reply = pcall(release_free, KEYS[k], ARGV[a + 3], ARGV[a + 4], ARGV[a + 6], ARGV[a + 7])
   end
   if not (is_done and reply) then break end
@@ -53,6 +53,6 @@ while ARGV[a + 1] == '1' do
 end
 -- guard: free-none-left
 if a > #ARGV then
-  replies[1] = now or 0
+  replies[1] = not forgot and (now or 0)
   return replies
 end

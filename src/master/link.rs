@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::answer::{Failure, Value};
-use super::call::{Call, CallKind, NOT_HANDLED};
+use super::call::{Call, CallKind};
 use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use super::script::Script;
 use crate::backoff::Backoff;
@@ -487,7 +487,7 @@ impl LinkState {
                 let mut left = Vec::new();
                 for (mut pending, item) in calls.into_iter().zip(items) {
                     if pending.is_left(&item) {
-                        pending.may_be_half_done = item == NOT_HANDLED; // a refusal writes nothing
+                        pending.may_be_half_done = true; // a refusal may have taken a place in the queue
                         left.push(pending);
                         continue;
                     }

@@ -69,6 +69,9 @@ local function acquire(k, names, slot, owner, round, trusted, kept, label, befor
   for i = 1, names do
     local it = its[i]
     grant(it, token, round, kept, label, first)
+    -- Where it is sent again behind what hot.lua left, the first time may have taken a place.
+    -- guard: granted-place
+    if it.queued and ticket then give_up_place(it.queue, ticket) end
     -- A waiter may have been woken for several permits. It takes one, so it wakes the next waiter.
     -- guard: permit-queued
     if it.queued and it.entries and has_room(it) then pcall(wake, it, wakes) end

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 
+use super::super::call::NOT_HANDLED;
 use super::*;
 use crate::master::{ReplySink, Words};
 use crate::random::SystemRandom;

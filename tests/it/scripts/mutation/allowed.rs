@@ -79,8 +79,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("nothing else that it could be is an entry", &["hot-entry: '' -> '~'"]),
     (
-        "no other has 0 there",
-        &["free-release: without and count == '9'", "free-release: without verb == 'release' and"],
+        "no other has 0 there, and an empty word",
+        &[
+            "free-release: without and count == '9'",
+            "free-release: without verb == 'release' and",
+            "free-release: without verb == 'release' and count == '9' and",
+        ],
     ),
     (
         "no other has so many arguments; nobody waits where `queued` is not there",
@@ -121,6 +125,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("for speed: no more is told", &["told-enough: < -> <=", "told-enough: without and #free < MOST_LISTED"]),
+    ("for speed: nobody has a place where nobody waits", &["granted-place: without it.queued and"]),
     (
         "for speed: nobody is woken where nobody waits",
         &[
