@@ -299,7 +299,7 @@ impl Attempt {
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Where this returns early, the drop undoes the attempt, but for the holds of a lease that
         // stands.
-        let place = self.ask.place.clone().filter(|_| self.hold_state.holds == 0)?;
+        let place = self.ask.place.take().filter(|_| self.hold_state.holds == 0)?;
         let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);

@@ -487,7 +487,7 @@ impl LinkState {
                 let mut left = Vec::new();
                 for (mut pending, item) in calls.into_iter().zip(items) {
                     if pending.is_left(&item) {
-                        pending.may_be_half_done = true; // a refusal may have taken a place in the queue
+                        pending.may_be_half_done = true;
                         left.push(pending);
                         continue;
                     }
@@ -687,8 +687,8 @@ impl LinkState {
         }
     }
 
-    /// Answers a call that is not sent any more: nothing of it was done, unless the hot script left
-    /// it.
+    /// Answers a call that is not sent any more: nothing of it was done, unless that is the second
+    /// time.
     fn queue_not_sent(&mut self, pending: Pending, why: Failure) {
         let why = if pending.may_be_half_done { lost(GIVEN_UP) } else { why };
         self.queue_answer(pending, Err(why), None);

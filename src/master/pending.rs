@@ -31,7 +31,8 @@ pub struct Pending {
     /// nothing.
     alone: bool,
     turn: Turn,
-    /// Whether the hot script may have begun it, and left the rest.
+    /// Whether it is sent again, and the first time may have left something: a part of it that the
+    /// hot script did, or a place in the queue.
     pub(super) may_be_half_done: bool,
 }
 
@@ -254,8 +255,7 @@ impl PendingQueue {
     /// before them on the same keys, as it was sent already, is early.
     pub(super) fn send_in_full(&mut self, mut calls: Vec<Pending>) {
         let left: HashSet<&str> = calls.iter().flat_map(Pending::keys).collect();
-        let repeated = self.repeated.iter_mut().flat_map(|batch| &mut batch.calls);
-        for pending in sent_calls_mut(&mut self.sent).chain(repeated) {
+        for pending in calls_in(&mut self.sent, &mut self.repeated) {
             if pending.turn == Turn::First && pending.keys().any(|key| left.contains(key)) {
                 pending.turn = Turn::Early;
             }
@@ -319,10 +319,8 @@ impl PendingQueue {
         if self.waiting.iter().any(due) {
             expired.unsent = self.take_waiting(|pending| due(pending) && pending.is_vote()).collect();
         }
-        let repeated = self.repeated.iter_mut().flat_map(|batch| &mut batch.calls);
-        let sent = sent_calls_mut(&mut self.sent).chain(repeated);
         self.alarm = None;
-        for pending in self.waiting.iter_mut().chain(sent) {
+        for pending in self.waiting.iter_mut().chain(calls_in(&mut self.sent, &mut self.repeated)) {
             if !due(pending) {
                 self.alarm = [self.alarm, pending.until].into_iter().flatten().min();
                 continue;
@@ -338,10 +336,14 @@ impl PendingQueue {
     }
 }
 
-fn sent_calls_mut(sent: &mut VecDeque<(Sent, Instant)>) -> impl Iterator<Item = &mut Pending> {
+/// The calls that were sent, and those that are to be sent again.
+fn calls_in<'a>(
+    sent: &'a mut VecDeque<(Sent, Instant)>,
+    repeated: &'a mut VecDeque<Batch>,
+) -> impl Iterator<Item = &'a mut Pending> {
     let batches = sent.iter_mut().filter_map(|(sent, _)| match sent {
         Sent::Ping | Sent::Look | Sent::Question(_) => None,
         Sent::Batch(batch) => Some(batch),
     });
-    batches.flat_map(|batch| &mut batch.calls)
+    batches.chain(repeated).flat_map(|batch| &mut batch.calls)
 }

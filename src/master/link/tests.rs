@@ -121,10 +121,9 @@ impl Driven {
 
     /// One with this full script.
     fn call_hot_or(&mut self, script: &'static Script, key: &str, kind: CallKind) -> usize {
-        let words = || Words::new(1).with(key).with(self.calls.len());
-        let full = words();
-        let hot = words();
-        self.call_with(script, full, Some((&HOT, hot)), kind)
+        let number = self.calls.len();
+        let words = || Words::new(1).with(key).with(number);
+        self.call_with(script, words(), Some((&HOT, words())), kind)
     }
 
     fn call_with(
@@ -207,11 +206,10 @@ impl Driven {
     fn answer_with(&mut self, reply: Result<Value, String>) {
         let Some(numbers) = self.sent.pop_front() else { return };
         if reply.is_err() {
-            let calls = numbers.iter().map(|number| (*number, self.calls[*number].was_left));
-            calls
-                .collect::<Vec<_>>()
-                .iter()
-                .for_each(|(number, was_left)| self.calls[*number].may_have_run = *was_left);
+            for number in &numbers {
+                let call = &mut self.calls[*number];
+                call.may_have_run = call.was_left;
+            }
         }
         let may_be_granted = !self.may_have_changed;
         let is_forgotten = |reply: &Value| reply.list().is_some_and(|items| items[0] == Value::Nil);
