@@ -171,35 +171,29 @@ fn one_thread() -> Rc<Runtime> {
 
 /// A contender by its name, connected to the masters.
 pub(crate) fn one(name: &str, masters: &[String]) -> Box<dyn Contender> {
-    match name {
-        Quorate::NAME => tasks(Quorate::new(new(masters))),
-        Quorate::REUSED => reusing(Quorate::new(new(masters))),
+    let of_new_names = name.strip_suffix(REUSED).unwrap_or(name);
+    let reuses_names = of_new_names != name;
+    match of_new_names {
+        Quorate::NAME => tasks(Quorate::new(new(masters)), reuses_names),
         Quorate::ONE_THREAD => {
             let runtime = one_thread();
             let client = Quorate::new(new(masters).runtime(runtime.handle().clone()));
             Box::new(Tasks::new(client, &runtime))
         }
-        Rslock::NAME => tasks(Rslock::connect(masters)),
-        Rslock::REUSED => reusing(Rslock::connect(masters)),
+        Rslock::NAME => tasks(Rslock::connect(masters), reuses_names),
         Rslock::ONE_THREAD => Box::new(Tasks::new(Rslock::connect(masters), &one_thread())),
         Floor::NAME => Box::new(Floor::connect(masters, script::FLOOR)),
         Floor::SAME_SCRIPT => Box::new(Floor::connect(masters, script::SAME_SCRIPT)),
-        name => {
-            let of_new_names = name.strip_suffix(REUSED).unwrap_or(name);
-            let kind = KINDS.iter().find(|(kind, _)| *kind == of_new_names);
+        kind => {
+            let kind = KINDS.iter().find(|(name, _)| *name == kind);
             let (_, kind) = kind.unwrap_or_else(|| panic!("no contender {name:?}"));
-            let client = Quorate::of(*kind, masters);
-            if of_new_names == name { tasks(client) } else { reusing(client) }
+            tasks(Quorate::of(*kind, masters), reuses_names)
         }
     }
 }
 
-fn tasks(client: impl Client) -> Box<dyn Contender> {
-    Box::new(Tasks::new(client, &runtime()))
-}
-
-fn reusing(client: impl Client) -> Box<dyn Contender> {
-    Box::new(Tasks { reuses_names: true, ..Tasks::new(client, &runtime()) })
+fn tasks(client: impl Client, reuses_names: bool) -> Box<dyn Contender> {
+    Box::new(Tasks { reuses_names, ..Tasks::new(client, &runtime()) })
 }
 
 /// Several of them.
