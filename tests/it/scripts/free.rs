@@ -3,10 +3,11 @@
 
 use std::sync::LazyLock;
 
-use quorate::seam::{SCRIPTS, Script};
+use quorate::seam::Script;
 use quorate_testkit::Resp;
 
 use super::lab::{Lab, RECORD, text};
+use super::source;
 
 super::scenarios! {
     &crate::scripts::free::SCRIPT;
@@ -30,8 +31,7 @@ static SCRIPT: LazyLock<Script> = LazyLock::new(|| script("semaphore"));
 
 /// The script of this name, with an error where it leaves a call to the verbs.
 pub(super) fn script(name: &str) -> Script {
-    let of_kind = SCRIPTS.iter().find(|script| script.name() == name).unwrap();
-    Script::new("free", alone(of_kind, |(_, text)| text).leak()) // scripts are made for ever
+    Script::new("free", alone(source::script(name), |(_, text)| text).leak()) // scripts are made for ever
 }
 
 /// A script with these texts, and nothing behind what `free.lua` does.

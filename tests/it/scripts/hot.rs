@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quorate::seam::{SCRIPTS, Script};
 use quorate_testkit::{EmbeddedServer, Resp};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::lab::RECORD;
+use super::source::script;
 
 const START: u64 = 1_700_000_000_123_456;
 const KEY: &str = "{l}";
@@ -48,10 +48,6 @@ fn the_hot_script_does_as_the_full_one() {
     for what in ["acquire: granted", "acquire: held", "acquire: left", "release: granted", "release: left"] {
         assert!(handled.get(what).is_some_and(|times| *times > 100), "{what}: {handled:?}");
     }
-}
-
-fn script(name: &str) -> &'static Script {
-    SCRIPTS.iter().find(|script| script.name() == name).unwrap()
 }
 
 impl Pair {

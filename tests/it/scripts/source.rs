@@ -18,6 +18,11 @@ pub(super) fn scripts() -> impl Iterator<Item = &'static Script> {
     SCRIPTS.iter().copied().chain([&HELLO, &RECORD, &FENCED])
 }
 
+/// The script of a kind, or the hot one, by its name.
+pub(super) fn script(name: &str) -> &'static Script {
+    SCRIPTS.iter().find(|script| script.name() == name).unwrap()
+}
+
 /// The files of all scripts, as they are, each once.
 pub(super) fn files() -> Vec<File> {
     let mut files: Vec<File> = Vec::new();

@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once};
 use std::thread;
 
-use quorate::seam::{SCRIPTS, Script};
+use quorate::seam::Script;
 use quorate_testkit::{EmbeddedServer, Resp};
 
 use super::source::{self, File};
@@ -165,11 +165,11 @@ impl Mutant {
         let broken = |source: String| Script::new("broken", bounded(&source).leak());
         let all = source::scripts().filter(has_it);
         let all = all.map(|script| (script.name(), broken(script.source_of(|(name, _)| text(name)))));
-        let of_script = |name: &str| SCRIPTS.iter().copied().find(|script| script.name() == name).unwrap();
         let is_first = name == "free" || name.starts_with("slots/");
-        let first = FREE.iter().filter(|(script, ..)| is_first && has_it(&of_script(script)));
-        let first = first
-            .map(|(script, name, _)| (*name, broken(free::alone(of_script(script), |(name, _)| text(name)))));
+        let first = FREE.iter().map(|(name, checks, _)| (source::script(name), *checks));
+        let first = first.filter(|(script, _)| is_first && has_it(script));
+        let first =
+            first.map(|(script, checks)| (checks, broken(free::alone(script, |(name, _)| text(name)))));
         let mut fates = all.chain(first).map(|(name, script)| fate(&script, checks.get_mut(name).unwrap()));
         fates.find(|fate| *fate != Fate::Survived).unwrap_or(Fate::Survived)
     }
