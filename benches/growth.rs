@@ -185,7 +185,7 @@ pub(crate) fn holders(scale: Scale) -> Vec<Row> {
 /// The script's time of what is `refused` while so many have `lock`, and of cycles of one of these.
 async fn hold(master: &RedisServer, case: String, count: usize, lock: &Lock, refused: &Lock) -> Row {
     let ttl = Duration::from_secs(30);
-    let lock = lock.clone().lease(ttl);
+    let lock = lock.clone().ttl(ttl).no_renewal();
     let used = || meter::used([master], meter::sent_by(Quorate::NAME));
     let us_a_call = |sum: meter::Used| sum.call_us / sum.calls;
     let mut holding = Vec::new();

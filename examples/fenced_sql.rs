@@ -39,7 +39,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lock = redlock.lock("account:42");
 
     // A lease that is not renewed, as that of a process that stands still.
-    let first = lock.clone().lease(Duration::from_millis(200)).acquire().await?;
+    let first = lock.clone().ttl(Duration::from_millis(200)).no_renewal().acquire().await?;
     let first_fence = first.fencing_token();
     let withdrawn = 100 - 10;
     tokio::time::sleep(Duration::from_millis(250)).await; // it pauses here, past its lease

@@ -41,7 +41,7 @@ use crate::source::{self, Checked, Source};
 ///     .build()?; // connects with the first use; a dead master never blocks
 /// # Ok::<(), quorate::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use = "a builder does nothing before `build`"]
 pub struct Builder {
     sources: Vec<Source>,
@@ -52,7 +52,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     executor: Option<Executor>,
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     joining: Option<MasterMaker>,
 }
 
@@ -93,7 +93,7 @@ impl Builder {
             clock: Arc::new(BootClock),
             random: Arc::new(SystemRandom),
             executor: None,
-            #[cfg(feature = "simulation")]
+            #[cfg(feature = "unstable-testing")]
             joining: None,
         }
     }
@@ -138,12 +138,12 @@ impl Builder {
     /// changed while clients run: `docs/OPERATIONS.md` says how. A user without a password logs in
     /// with an empty one, as Redis's `nopass` users can. A URL with any other part is refused.
     ///
-    /// A client has 1 to [`MAX_MASTERS`](crate::config::MAX_MASTERS) masters, and every client of
+    /// A client has 1 to [15](crate::config::MAX_MASTERS) masters, and every client of
     /// the same locks must have the same ones. They must be independent servers: not replicas of
     /// each other, and none listed twice.
     ///
-    /// For tests it can be another implementation of [`Master`](crate::seam::Master), such as the
-    /// test kit's, in the same process.
+    /// It can also be a `ConnectionInfo` of the redis crate, with the feature `redis`, and for
+    /// tests a server within the process, of the test kit.
     pub fn master(mut self, master: impl Into<Source>) -> Self {
         self.sources.push(master.into());
         self
@@ -182,16 +182,16 @@ impl Builder {
         self
     }
 
-    /// The TTL of locks that do not set one, from [`MIN_TTL`](crate::config::MIN_TTL) to the
+    /// The TTL of locks that do not set one, from [10 ms](crate::config::MIN_TTL) to the
     /// [`max_ttl`](Builder::max_ttl). A holder that dies blocks the others for that long. The
-    /// default is [`DEFAULT_TTL`](crate::config::DEFAULT_TTL).
+    /// default is [10 s](crate::config::DEFAULT_TTL).
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.settings.ttl = ttl;
         self
     }
 
-    /// The longest TTL of any lock, up to [`MAX_TTL`](crate::config::MAX_TTL); the default is
-    /// [`DEFAULT_MAX_TTL`](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
+    /// The longest TTL of any lock, up to [24 hours](crate::config::MAX_TTL); the default is
+    /// [30 s](crate::config::DEFAULT_MAX_TTL). A master that may have lost its locks
     /// cannot vote for a little longer than that. It is a term of the set of masters, which
     /// [`init`](Redlock::init) writes: a client with another one is refused.
     pub fn max_ttl(mut self, max_ttl: Duration) -> Self {
@@ -199,8 +199,8 @@ impl Builder {
         self
     }
 
-    /// The wait of locks that do not set one, up to [`MAX_WAIT`](crate::config::MAX_WAIT). The
-    /// default is [`DEFAULT_WAIT`](crate::config::DEFAULT_WAIT); zero means one try.
+    /// The wait of locks that do not set one, up to [24 hours](crate::config::MAX_WAIT). The
+    /// default is [60 s](crate::config::DEFAULT_WAIT); zero means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.settings.wait = wait;
         self
@@ -208,7 +208,7 @@ impl Builder {
 
     /// How many acquires of this client may wait for one lock at a time, 1 at least; further ones
     /// fail with [`Error::QueueFull`]. The default is
-    /// [`DEFAULT_MAX_WAITERS`](crate::config::DEFAULT_MAX_WAITERS).
+    /// [10,000](crate::config::DEFAULT_MAX_WAITERS).
     pub fn max_waiters(mut self, limit: usize) -> Self {
         self.settings.max_waiters = limit;
         self
@@ -217,7 +217,7 @@ impl Builder {
     /// How long a master may take to answer before its vote counts as unknown: below the TTL, and
     /// above the round trip to the farthest master needed for a quorum.
     ///
-    /// The default is [`DEFAULT_TIMEOUT`](crate::config::DEFAULT_TIMEOUT), or a quarter of the TTL
+    /// The default is [250 ms](crate::config::DEFAULT_TIMEOUT), or a quarter of the TTL
     /// if that is less.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
@@ -225,18 +225,19 @@ impl Builder {
     }
 
     /// The prefix of every key, without braces, of at most
-    /// [`MAX_PREFIX`](crate::config::MAX_PREFIX) bytes; the default is
-    /// [`DEFAULT_PREFIX`](crate::config::DEFAULT_PREFIX). Clients with different prefixes have
+    /// [256](crate::config::MAX_PREFIX) bytes; the default is
+    /// [`quorate:`](crate::config::DEFAULT_PREFIX). Clients with different prefixes have
     /// different locks.
     pub fn prefix(mut self, prefix: impl AsRef<str>) -> Self {
         self.settings.prefix = prefix.as_ref().into();
         self
     }
 
-    /// A label for this client's holders, such as a host, process or job, which errors, inspections
-    /// and `quorate status` show beside the owner. It has at most
-    /// [`MAX_LABEL`](crate::config::MAX_LABEL) bytes and no control characters; the default is
-    /// none. [`Lock::label`](crate::Lock::label) sets it for one lock.
+    /// A label for this client's holders, which errors, inspections and `quorate status` show
+    /// beside the owner. It has at most [64](crate::config::MAX_LABEL) bytes and no
+    /// control characters. The default is the host, the process and the program, as in `web1 4711
+    /// billing`: see [`label_of_process`](crate::config::label_of_process); an empty one is none.
+    /// [`Lock::label`](crate::Lock::label) sets it for one lock.
     pub fn label(mut self, label: impl AsRef<str>) -> Self {
         self.settings.label = label.as_ref().into();
         self
@@ -250,6 +251,7 @@ impl Builder {
     }
 
     /// Measures leases with `clock`; for tests, as with paused time.
+    #[cfg(feature = "unstable-testing")]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
@@ -257,26 +259,26 @@ impl Builder {
 
     /// Takes every master for one that is new, or forgets nothing, so that a set begins by itself.
     /// For tests: what a master forgets, the next client gets.
-    #[doc(hidden)]
+    #[cfg(feature = "unstable-testing")]
     pub fn all_new(mut self) -> Self {
         self.settings.all_new = true;
         self
     }
 
     /// Draws identities and jitter from `random`.
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     pub fn random(mut self, random: Arc<dyn Random>) -> Self {
         self.random = random;
         self
     }
 
     /// Makes the masters of these names that join the set while the client runs.
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     pub fn joining(
         mut self,
         maker: impl Fn(&str) -> Result<Arc<dyn Master>, Invalid> + Send + Sync + 'static,
     ) -> Self {
-        self.joining = Some(MasterMaker(Box::new(maker)));
+        self.joining = Some(MasterMaker(Arc::new(maker)));
         self
     }
 
@@ -289,7 +291,7 @@ impl Builder {
     }
 
     /// Runs the engine's tasks on `executor`, so that a simulation can suspend a client.
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     pub fn executor(mut self, executor: Arc<dyn crate::seam::Spawn>) -> Self {
         self.executor = Some(Executor::Custom(executor));
         self
@@ -329,8 +331,8 @@ impl Builder {
         });
         let given = given.collect();
         let maker = first
-            .map(|first| MasterMaker(Box::new(move |url| Address::joining(url, &first).map(&of_address))));
-        #[cfg(feature = "simulation")]
+            .map(|first| MasterMaker(Arc::new(move |url| Address::joining(url, &first).map(&of_address))));
+        #[cfg(feature = "unstable-testing")]
         let maker = self.joining.or(maker);
         let masters = Masters::new(given, maker);
         let engine = Engine::new(masters, self.clock, self.random, self.settings, host.executor.clone());

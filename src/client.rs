@@ -1,28 +1,14 @@
-//! The client, and the locks that it makes. Which lock?
-//!
-//! | you want | use |
-//! |---|---|
-//! | one holder at a time, which may re-enter | [`Redlock::lock`] |
-//! | the same, granted in the order of arrival | [`Redlock::fair_lock`] |
-//! | one holder at a time, which may not re-enter | [`Redlock::mutex`] |
-//! | the same, together with clients of redsync, node-redlock, redis-py or rslock | [`Redlock::plain_mutex`] |
-//! | several names at once, all or none | [`Redlock::lock_all`] |
-//! | many readers at a time, or one writer | [`Redlock::read_lock`], [`Redlock::write_lock`] |
-//! | up to N holders at a time | [`Redlock::semaphore`] |
-//! | a lock together with Java services that use Redisson's `RLock` | [`Redlock::redisson_lock`] |
-//! | one leader among candidates, and others who want to know who leads | [`Redlock::election`] |
-//!
-//! The kinds differ in how a master keeps the lock: see `protocol/kind.rs` and `scripts/lua/`. A
-//! [`Lock`] of any kind has the same options, waiting, renewal, [`Guard`](crate::Guard) and errors.
+//! The client, and the locks that it makes. The kinds of locks differ in how a master keeps them:
+//! see `protocol/kind.rs` and `scripts/lua/`.
 
 use std::sync::Arc;
 
 use crate::blocking;
 use crate::clock::Moment;
+use crate::compat;
 use crate::election::Election;
 use crate::engine::ChangeStep;
 use crate::error::Error;
-use crate::guard::Unfenced;
 use crate::inner::Inner;
 use crate::inspection::{Inspection, Listing};
 use crate::invalid::Invalid;
@@ -30,10 +16,28 @@ use crate::lock::Lock;
 use crate::master::Address;
 use crate::owner::Owner;
 use crate::protocol::{Kind, join_names};
-use crate::set::{Init, SetChange};
+use crate::set::{Init, SetChange, SetError};
 use crate::trust::MasterStatus;
 
 /// A client of N independent masters, which makes locks. Clones share everything.
+///
+/// # Which lock?
+///
+/// | you want | use |
+/// |---|---|
+/// | one holder at a time, which may re-enter | [`lock`](Redlock::lock) |
+/// | the same, granted in the order of arrival | [`fair_lock`](Redlock::fair_lock) |
+/// | one holder at a time, which may not re-enter | [`mutex`](Redlock::mutex) |
+/// | the same, together with redsync, node-redlock, redis-py or rslock | [`plain_mutex`](Redlock::plain_mutex) |
+/// | a lock together with Java services that use Redisson's `RLock` | [`redisson_lock`](Redlock::redisson_lock) |
+/// | several names at once, all or none | [`lock_all`](Redlock::lock_all) |
+/// | many readers at a time, or one writer | [`read_lock`](Redlock::read_lock), [`write_lock`](Redlock::write_lock) |
+/// | up to N holders at a time | [`semaphore`](Redlock::semaphore) |
+/// | one leader among candidates, and others who follow it | [`election`](Redlock::election) |
+///
+/// All have the same options, waiting, renewal, and errors.
+///
+/// # Threads and shutdown
 ///
 /// One background thread owns a connection to each master, so the client's futures run on any
 /// executor, and a guard can be dropped on any thread.
@@ -50,7 +54,7 @@ impl Redlock {
     /// The lock of this name: one owner at a time holds it, and may re-enter. Nothing is sent or
     /// checked before it is acquired.
     ///
-    /// Names have 1 to [`MAX_NAME`](crate::config::MAX_NAME) bytes. All kinds share them: while a
+    /// Names have 1 to [512](crate::config::MAX_NAME) bytes. All kinds share them: while a
     /// name is held as one kind, acquiring it as another fails with
     /// [`Error::AnotherKind`](crate::Error::AnotherKind), and nothing is overwritten.
     pub fn lock(&self, name: impl AsRef<str>) -> Lock {
@@ -77,9 +81,9 @@ impl Redlock {
     /// The order of two that came within a few round trips of each other is not promised, and a
     /// wrong clock gains a waiter half a second at most. A partition may disturb the order: a
     /// majority that does not know of a waiter does not wait for it. A waiter that cannot be woken,
-    /// because it may not subscribe or [polls](Lock::poll), is served when it asks and nobody is
-    /// ahead. A queue holds 1,024 processes at most, each with a local queue; others poll, and are
-    /// ordered only once they have a place. Exclusion does not depend on the queue.
+    /// because it may not subscribe or [polls](Lock::poll_every), is served when it asks and nobody
+    /// is ahead. A queue holds 1,024 processes at most, each with a local queue; others poll, and
+    /// are ordered only once they have a place. Exclusion does not depend on the queue.
     ///
     /// Waiting costs the masters more than for other locks: the nth waiter in the queue polls every
     /// n seconds. Names are as for [`lock`](Redlock::lock).
@@ -133,16 +137,16 @@ impl Redlock {
     /// node-redlock, redis-py, rslock and others that use the same masters, and they exclude it;
     /// neither side releases what the other holds.
     ///
-    /// The masters keep only that key: its guards have no [fencing token](Unfenced), a key that a
-    /// master lost is not recreated, and one that its clock expired, or that somebody deleted, is
-    /// free. Nor is it written on masters that join, so a lease is lost when most masters that
-    /// granted it have left. All clients should use the same [prefix](crate::Builder::prefix):
-    /// docs/SAFETY.md, "What is not protected", says why.
+    /// The masters keep only that key: its guards have no [fencing token](crate::compat), a key
+    /// that a master lost is not recreated, and one that its clock expired, or that somebody
+    /// deleted, is free. Nor is it written on masters that join, so a lease is lost when most
+    /// masters that granted it have left. All clients should use the same
+    /// [prefix](crate::Builder::prefix): docs/SAFETY.md, "What is not protected", says why.
     ///
     /// Other libraries do not announce their releases, so a waiter polls while one of them holds
     /// the lock: after 20 ms at first; the pause doubles up to 500 ms while the holder stays the
     /// same, and starts again at 20 ms when it changes. While a Quorate client holds the lock,
-    /// waiters queue and are woken. [`poll`](Lock::poll) sets an interval of your own.
+    /// waiters queue and are woken. [`poll_every`](Lock::poll_every) sets an interval of your own.
     ///
     /// # Examples
     ///
@@ -153,8 +157,8 @@ impl Redlock {
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn plain_mutex(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
-        Lock::new(&self.inner, Kind::PlainMutex, name.as_ref())
+    pub fn plain_mutex(&self, name: impl AsRef<str>) -> compat::UnfencedLock {
+        compat::UnfencedLock(Lock::new(&self.inner, Kind::PlainMutex, name.as_ref()))
     }
 
     /// One lock over all of these names: on each master one script grants all of them or none. It
@@ -163,7 +167,7 @@ impl Redlock {
     /// There is one lease, one [`Guard`](crate::Guard) and one fencing token, above the last token
     /// of every name: resources that single locks guard accept it, too.
     ///
-    /// There are 1 to [`MAX_NAMES`](crate::config::MAX_NAMES) different names, each as for
+    /// There are 1 to [16](crate::config::MAX_NAMES) different names, each as for
     /// [`lock`](Redlock::lock), in any order: they are sorted. The acquire checks them, and fails
     /// with [`Error::Invalid`](crate::Error::Invalid). The lock's [`name`](Lock::name), which
     /// errors show, joins them with `+`, as in `a+b`; a `+` or a backslash within a name is escaped
@@ -270,8 +274,9 @@ impl Redlock {
     /// `permits`, different majorities could grant too many.
     ///
     /// All clients have to give the same number: while a permit is held, another number gets
-    /// [`Error::OtherPermits`], which changes nothing. There are 1 to [`MAX_PERMITS`] permits,
-    /// because a refusal may look at all of them. Names are as for [`lock`](Redlock::lock).
+    /// [`Error::OtherPermits`], which changes nothing. There are 1 to
+    /// [1,000](crate::config::MAX_PERMITS) permits, because a refusal may look at all of them.
+    /// Names are as for [`lock`](Redlock::lock).
     ///
     /// An acquire gets a random permit, [`Guard::permit`]. Its
     /// [`fence`](crate::Guard::fencing_token) is higher than those of all earlier grants of this
@@ -330,8 +335,8 @@ impl Redlock {
     /// guard.release().await?; // wakes waiters in Java, too
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub fn redisson_lock(&self, name: impl AsRef<str>) -> Lock<Unfenced> {
-        Lock::new(&self.inner, Kind::Redisson, name.as_ref())
+    pub fn redisson_lock(&self, name: impl AsRef<str>) -> compat::UnfencedLock {
+        compat::UnfencedLock(Lock::new(&self.inner, Kind::Redisson, name.as_ref()))
     }
 
     /// The election of this name: at most one of its candidates leads at a time. Nothing is sent or
@@ -422,8 +427,8 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBegun`] if a master is of another set, or has other terms; or if one cannot be
-    /// reached within the client's [`wait`](crate::Builder::wait), and the quarantine.
+    /// [`SetError::NotBegun`] if a master is of another set, or has other terms; or if one cannot
+    /// be reached within the client's [`wait`](crate::Builder::wait), and the quarantine.
     ///
     /// # Examples
     ///
@@ -435,13 +440,38 @@ impl Redlock {
     /// redlock.init(Init::new()).await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn init(&self, how: Init) -> Result<(), Error> {
+    pub async fn init(&self, how: Init) -> Result<(), SetError> {
         self.inner.engine.init(how).await
     }
 
     /// [`init`](Redlock::init) [without async](crate::blocking).
-    pub fn init_blocking(&self, how: Init) -> Result<(), Error> {
+    pub fn init_blocking(&self, how: Init) -> Result<(), SetError> {
         blocking::wait(&self.inner, self.init(how))
+    }
+
+    /// What names the processes of masters that have no record, for whoever says that no client
+    /// ever used them: see [`Init::never_used`]. It is the same for each client of these masters
+    /// until one of them restarts.
+    ///
+    /// # Cancel safety
+    ///
+    /// It changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`SetError::NotBegun`] if a master has a record, or cannot be reached within the client's
+    /// [`wait`](crate::Builder::wait).
+    ///
+    /// # Examples
+    ///
+    /// See [`Init`].
+    pub async fn fingerprint(&self) -> Result<Arc<str>, SetError> {
+        self.inner.engine.fingerprint_of_new_masters().await
+    }
+
+    /// [`fingerprint`](Redlock::fingerprint) [without async](crate::blocking).
+    pub fn fingerprint_blocking(&self) -> Result<Arc<str>, SetError> {
+        blocking::wait(&self.inner, self.fingerprint())
     }
 
     /// Has masters that forgot their set go on without those that are gone for good. By themselves
@@ -457,14 +487,14 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// As [`init`](Redlock::init): [`Error::NotBegun`] where fewer than a quorum can be reached, or
-    /// none of those knows its set, so that a set has to begin.
-    pub async fn recover(&self) -> Result<(), Error> {
+    /// As [`init`](Redlock::init): [`SetError::NotBegun`] where fewer than a quorum can be reached,
+    /// or none of those knows its set, so that a set has to begin.
+    pub async fn recover(&self) -> Result<(), SetError> {
         self.inner.engine.recover().await
     }
 
     /// [`recover`](Redlock::recover) [without async](crate::blocking).
-    pub fn recover_blocking(&self) -> Result<(), Error> {
+    pub fn recover_blocking(&self) -> Result<(), SetError> {
         blocking::wait(&self.inner, self.recover())
     }
 
@@ -485,22 +515,23 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// [`Error::ChangeUnfinished`] if most masters of the set do not answer.
-    /// [`Error::NotChanged`] if they would not when it is changed; if a new master is not reached
-    /// within [`wait`](crate::Builder::wait), or is one of another set; if the one that is to leave
-    /// is none of the set; or if that would become too small or too large.
-    /// [`Error::Invalid`] for a wrong URL.
+    /// [`SetError::Unfinished`] if most masters of the set do not answer. [`SetError::NotChanged`]
+    /// if they would not when it is changed; if a new master is not reached within
+    /// [`wait`](crate::Builder::wait), or is one of another set; if the one that is to leave is
+    /// none of the set; or if that would become too small or too large. [`SetError::Invalid`] for a
+    /// wrong URL.
     ///
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn grow(redlock: quorate::Redlock) -> Result<(), quorate::Error> {
+    /// # async fn grow(redlock: quorate::Redlock) -> Result<(), quorate::SetError> {
     /// redlock.change_members(quorate::SetChange::add("redis://10.0.0.4")).await?;
     /// redlock.change_members(quorate::SetChange::add("redis://10.0.0.5")).await?;
     /// # Ok(()) }
     /// ```
-    pub async fn change_members(&self, change: SetChange) -> Result<(), Error> {
-        let SetChange { add, remove, tell } = change;
+    pub async fn change_members(&self, change: SetChange) -> Result<(), SetError> {
+        let SetChange { add, remove, by_name, tell } = change;
+        let named = |url: &Arc<str>| if by_name { Ok(url.clone()) } else { named(url) };
         let mut steps = Vec::new();
         if let Some(url) = add {
             steps.push(ChangeStep::Add { name: named(&url)?, url });
@@ -512,7 +543,7 @@ impl Redlock {
     }
 
     /// [`change_members`](Redlock::change_members) [without async](crate::blocking).
-    pub fn change_members_blocking(&self, change: SetChange) -> Result<(), Error> {
+    pub fn change_members_blocking(&self, change: SetChange) -> Result<(), SetError> {
         blocking::wait(&self.inner, self.change_members(change))
     }
 
@@ -567,8 +598,5 @@ impl Redlock {
 
 /// What the record calls the master with this URL.
 fn named(url: &str) -> Result<Arc<str>, Invalid> {
-    if cfg!(feature = "simulation") && !url.contains("://") {
-        return Ok(url.into());
-    }
     Address::parse(url, None).map(|address| address.name().clone())
 }

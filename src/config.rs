@@ -1,81 +1,119 @@
 //! Settings: plain values with limits, and a reason beside every default.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::invalid::Invalid;
 use crate::trust::Terms;
 
-/// The most bytes in a lock's name: long enough for a path or a URL, short enough to log.
+/// The most bytes in a lock's name, 512: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
 
-/// The most names of one lock over several. One script takes them all and blocks the master
+/// The most names of one lock over several: 16. One script takes them all and blocks the master
 /// meanwhile, for about 10 us a name; if you need more, use a coarser name.
 pub const MAX_NAMES: usize = 16;
 
-/// The most masters. A round costs one message each, and more than eight failures at once are not
-/// worth surviving.
+/// The most masters: 15. A round costs one message each, and more than eight failures at once are
+/// not worth surviving.
 pub const MAX_MASTERS: usize = 15;
 
-/// The shortest TTL: Redis counts whole milliseconds and the drift takes two, so below this little
-/// is left.
+/// The shortest TTL, 10 ms: Redis counts whole milliseconds and the drift takes two, so below this
+/// little is left.
 pub const MIN_TTL: Duration = Duration::from_millis(10);
 
-/// The longest TTL that any client may allow: a holder that dies blocks the others for this long.
+/// The longest TTL that any client may allow, 24 hours: a holder that dies blocks the others for
+/// this long.
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The default of the longest TTL, that of Redisson's watchdog. It is short because a restarted
-/// master has no vote for a little longer than this, and long ones are seldom needed, since leases
-/// renew themselves.
+/// The default of the longest TTL: 30 s, that of Redisson's watchdog. It is short because a
+/// restarted master has no vote for a little longer than this, and long ones are seldom needed,
+/// since leases renew themselves.
 pub const DEFAULT_MAX_TTL: Duration = Duration::from_secs(30);
 
-/// The shortest pause between two renewals, or two tries of a polling acquire: timers are no finer.
+/// The shortest pause between two renewals, or two tries of a polling acquire, 1 ms: timers are no
+/// finer.
 pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The longest wait budget.
+/// The longest wait budget: 24 hours.
 pub const MAX_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The default TTL. A holder that dies blocks others for ten seconds at most, and a renewal at a
-/// third of it leaves two more tries before the lease ends.
+/// The default TTL: 10 s. A holder that dies blocks others for ten seconds at most, and a renewal
+/// at a third of it leaves two more tries before the lease ends.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(10);
 
-/// The default wait budget: longer than the TTL of a dead holder and the quarantine of masters that
-/// are new, and short enough that the caller still cares about the answer.
+/// The default wait budget, 60 s: longer than the TTL of a dead holder and the quarantine of
+/// masters that are new, and short enough that the caller still cares about the answer.
 pub const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 
-/// The default per-master time-out, unless a quarter of the TTL is less: above a round trip around
-/// the world, and a fraction of the default TTL. Only a master that has just fallen silent costs
-/// it.
+/// The default per-master time-out, 250 ms, unless a quarter of the TTL is less: above a round trip
+/// around the world, and a fraction of the default TTL. Only a master that has just fallen silent
+/// costs it.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// The default interval at which an observer of an election looks: it reports a change within about
-/// a second, less than a dead leader blocks the next one for, and costs a master 1.3 short calls a
-/// second.
+/// The default interval at which an observer of an election looks, 1 s: it reports a change within
+/// about a second, less than a dead leader blocks the next one for, and costs a master 1.3 short
+/// calls a second.
 pub const DEFAULT_LOOK: Duration = Duration::from_secs(1);
 
-/// The shortest interval of an observer: to know sooner, be a candidate, which is woken.
+/// The shortest interval of an observer, 10 ms: to know sooner, be a candidate, which is woken.
 pub const MIN_LOOK: Duration = Duration::from_millis(10);
 
-/// The longest interval of an observer.
+/// The longest interval of an observer: 24 hours.
 pub const MAX_LOOK: Duration = MAX_WAIT;
 
-/// The default number of acquires of one client that may wait for one lock: enough for a burst of
-/// requests, and a lock that is never released does not fill the memory with waiters.
+/// The default number of acquires of one client that may wait for one lock, 10,000: enough for a
+/// burst of requests, and a lock that is never released does not fill the memory with waiters.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
-/// The most permits of a semaphore. To refuse one, a master may have to look at all of them, and is
-/// blocked meanwhile.
+/// The most permits of a semaphore: 1,000. To refuse one, a master may have to look at all of them,
+/// and is blocked meanwhile.
 pub const MAX_PERMITS: u32 = 1_000;
 
-/// The default key prefix: it says whose keys these are.
+/// The default key prefix, `quorate:`: it says whose keys these are.
 pub const DEFAULT_PREFIX: &str = "quorate:";
 
-/// The most bytes in a key prefix.
+/// The most bytes in a key prefix: 256.
 pub const MAX_PREFIX: usize = 256;
 
-/// The most bytes in a label: enough for a host, a process and a job; it is stored with every
+/// The most bytes in a label, 64: enough for a host, a process and a job; it is stored with every
 /// entry.
 pub const MAX_LABEL: usize = 64;
+
+/// The label of a process that runs this program: the host's name up to the first dot, the
+/// process's number, and the program, cut to [`MAX_LABEL`] bytes. The default label of a client is
+/// that of its own program.
+pub fn label_of_process(program: &str) -> String {
+    label_of(&host(), std::process::id(), program)
+}
+
+fn label_of(host: &str, process: u32, program: &str) -> String {
+    let host = host.split('.').next().unwrap_or_default();
+    let mut label = format!("{host} {process} {program}").replace(char::is_control, "?");
+    while label.len() > MAX_LABEL {
+        label.pop();
+    }
+    label
+}
+
+#[cfg(unix)]
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
+/// The label of this process.
+fn default_label() -> Arc<str> {
+    static LABEL: LazyLock<Arc<str>> = LazyLock::new(|| {
+        let program = std::env::current_exe().unwrap_or_default();
+        let program = program.file_name().unwrap_or_default();
+        label_of_process(&program.to_string_lossy()).into()
+    });
+    LABEL.clone()
+}
 
 /// What a client was built with.
 #[derive(Clone, Debug)]
@@ -101,7 +139,7 @@ impl Default for Settings {
             wait: DEFAULT_WAIT,
             timeout: None,
             prefix: DEFAULT_PREFIX.into(),
-            label: "".into(),
+            label: default_label(),
             max_waiters: DEFAULT_MAX_WAITERS,
             all_new: false,
         }
@@ -247,6 +285,15 @@ mod tests {
             );
         }
         assert!(Settings { label: "\t".into(), ..Settings::default() }.check().is_err());
+    }
+
+    #[test]
+    fn a_label_has_as_much_as_there_is_room_for() {
+        assert_eq!(label_of("web1.example.org", 7, "backup.sh"), "web1 7 backup.sh");
+        assert_eq!(label_of("", 7, "a\nb"), " 7 a?b");
+        let long = label_of(&"ü".repeat(20), 4_000_000, &"é".repeat(20));
+        assert!((MAX_LABEL - 1..=MAX_LABEL).contains(&long.len()), "{long}");
+        assert!(default_label().contains(&std::process::id().to_string()), "{}", default_label());
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::owner::Owner;
 /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
 /// let first = redlock.election("scheduler").campaign().await?; // waits until it leads
 /// let term = first.term();
-/// first.run(schedule()).await?; // nobody else leads; the work is dropped before that could change
+/// first.run(schedule()).await??; // nobody else leads; the work is dropped before that could change
 /// first.resign().await?; // or drop it: it resigns in the background
 /// let second = redlock.election("scheduler").campaign().await?;
 /// assert!(second.term() > term);
@@ -58,8 +58,8 @@ impl Election {
         self
     }
 
-    /// How long a campaign waits, up to [`MAX_WAIT`]; zero means one try. The default is no limit:
-    /// a candidate has nothing better to do.
+    /// How long a campaign waits, up to [24 hours](crate::config::MAX_WAIT); zero means one try.
+    /// The default is no limit: a candidate has nothing better to do.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.wait = Some(wait);
         self
@@ -85,8 +85,8 @@ impl Election {
         self
     }
 
-    /// How often an [`Observer`] looks, from [`MIN_LOOK`](config::MIN_LOOK) to
-    /// [`MAX_LOOK`](config::MAX_LOOK). The default is [`DEFAULT_LOOK`], a second.
+    /// How often an [`Observer`] looks, from [10 ms](crate::config::MIN_LOOK) to
+    /// [24 hours](crate::config::MAX_LOOK). The default is [1 s](crate::config::DEFAULT_LOOK).
     pub fn look_every(mut self, interval: Duration) -> Self {
         self.look_every = interval;
         self
@@ -98,7 +98,8 @@ impl Election {
     }
 
     /// Waits until it leads: without limit, through faults of the masters that may pass, or for the
-    /// [`wait`](Election::wait). Candidates queue as the waiters of [`Lock::acquire`] do.
+    /// [`wait`](Election::wait). Candidates queue as the waiters of [`Lock::acquire`] do, and the
+    /// future borrows nothing either.
     ///
     /// # Cancel safety
     ///
@@ -115,14 +116,18 @@ impl Election {
     /// # Examples
     ///
     /// See [`Election`].
-    pub async fn campaign(&self) -> Result<Leadership, Error> {
-        loop {
-            match self.lock.acquire_as(None, self.wait.unwrap_or(MAX_WAIT)).await {
-                Ok(guard) => return Ok(Leadership { guard }),
-                // The engine's wait is limited, and a candidacy is not.
-                Err(Error::WaitTimedOut { .. } | Error::NoQuorum { .. } | Error::Lost { .. })
-                    if self.wait.is_none() => {}
-                Err(error) => return Err(error),
+    pub fn campaign(&self) -> impl Future<Output = Result<Leadership, Error>> + Send + use<> {
+        let lock = self.lock.clone();
+        let wait = self.wait;
+        async move {
+            loop {
+                match lock.clone().acquire_as(None, wait.unwrap_or(MAX_WAIT)).await {
+                    Ok(guard) => return Ok(Leadership { guard }),
+                    // The engine's wait is limited, and a candidacy is not.
+                    Err(Error::WaitTimedOut { .. } | Error::NoQuorum { .. } | Error::Lost { .. })
+                        if wait.is_none() => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
     }
@@ -147,9 +152,9 @@ impl Election {
     ///
     /// # Errors
     ///
-    /// That of `work`, and those of [`campaign`](Election::campaign), by `From`: work that cannot
-    /// fail ends with `Ok::<_, quorate::Error>(..)`. On [`Error::Cancelled`] `work` was dropped, if
-    /// it ran, and this has resigned.
+    /// Those of [`campaign`](Election::campaign). On [`Error::Cancelled`] `work` was dropped, if it
+    /// ran, and this has resigned. The result of work that can fail is within this one, as for
+    /// [`Guard::run`].
     ///
     /// # Examples
     ///
@@ -158,23 +163,22 @@ impl Election {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let term = redlock.election("scheduler").lead(|leadership| async move {
     ///     // Schedule, with leadership.term() on whatever is written; return in order to stop leading.
-    ///     Ok::<_, quorate::Error>(leadership.term())
+    ///     leadership.term()
     /// }).await?;
     /// assert!(term.get() > 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn lead<T, E, F>(&self, mut work: impl FnMut(Arc<Leadership>) -> F) -> Result<T, E>
-    where
-        E: From<Error>,
-        F: Future<Output = Result<T, E>>,
-    {
+    pub async fn lead<W: Future>(
+        &self,
+        mut work: impl FnMut(Arc<Leadership>) -> W,
+    ) -> Result<W::Output, Error> {
         loop {
             let leadership = Arc::new(self.campaign().await?);
             let work = work(leadership.clone());
             let ended = tokio::select! {
                 biased;
                 () = self.cancelled() => Err(Error::Cancelled { name: self.lock.request.name.clone() }),
-                ended = leadership.run(async { Ok::<_, Error>(work.await) }) => ended,
+                ended = leadership.run(work) => ended,
             };
             if let Err(Error::Lost { .. }) = ended {
                 continue;
@@ -184,7 +188,7 @@ impl Election {
             if let Some(leadership) = Arc::into_inner(leadership) {
                 let _ = leadership.resign().await;
             }
-            return ended?;
+            return ended;
         }
     }
 
@@ -281,8 +285,8 @@ impl Leadership {
         self.guard.remaining()
     }
 
-    /// Waits until the leadership is lost, and returns how, before anybody else can lead. See
-    /// [`Guard::lost`].
+    /// Waits until the leadership is lost, and returns how, before anybody else can lead. The
+    /// future borrows nothing: see [`Guard::lost`].
     ///
     /// # Cancel safety
     ///
@@ -299,8 +303,8 @@ impl Leadership {
     /// assert!(matches!(leadership.lost().await, quorate::Error::Lost { .. })); // at its next renewal
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn lost(&self) -> Error {
-        self.guard.lost().await
+    pub fn lost(&self) -> impl Future<Output = Error> + Send + use<> {
+        self.guard.lost()
     }
 
     /// A token for work in other tasks, cancelled when the leadership is lost or resigned. See
@@ -323,7 +327,7 @@ impl Leadership {
     /// # Examples
     ///
     /// See [`Election`].
-    pub async fn run<T, E: From<Error>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Error> {
         self.guard.run(work).await
     }
 
@@ -356,9 +360,8 @@ impl Leadership {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when it no longer led, and [`Error::NoQuorum`] or [`Error::Refused`] when
-    /// too few masters confirmed it in time: it goes on in the background, as for
-    /// [`Guard::release`].
+    /// [`Error::Lost`] when it no longer led, and [`Error::ReleaseUnconfirmed`] when too few
+    /// masters confirmed it in time: it goes on in the background, as for [`Guard::release`].
     ///
     /// # Examples
     ///

@@ -20,6 +20,9 @@ pub const PREFIX: &str = "QUORATE_PREFIX";
 /// The longest TTL of any lock.
 pub const MAX_TTL: &str = "QUORATE_MAX_TTL";
 
+/// No setting: the command has the owner of a job's lock in it, for that job.
+pub const OWNER: &str = "QUORATE_OWNER";
+
 /// The URLs in [`MASTERS`]; empty if it is not set.
 pub fn masters() -> Vec<String> {
     urls(&variable(MASTERS).unwrap_or_default()).map(str::to_owned).collect()

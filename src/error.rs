@@ -14,8 +14,9 @@ use crate::vote::{Refusal, Votes, named};
 /// each that comes from a round has every master's [vote](Error::votes).
 ///
 /// The text is one line of at most 160 characters: the middle of long names and labels is left out.
-/// The alternate form, `{error:#}`, is also one line, with full names and every master's vote.
-#[derive(Clone, Debug)]
+/// The alternate form, `{error:#}`, is also one line, with full names and every master's vote;
+/// `Debug` shows it, as `main` does with an error that it returns.
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// Another owner has the lock, or enough masters to deny it; or all permits of a semaphore are
@@ -118,6 +119,24 @@ pub enum Error {
         votes: Votes,
     },
 
+    /// The lease is over for this owner, but too few masters confirmed the release, so that others
+    /// may not get the lock at once. The work under the lock is done: do not repeat it. The release
+    /// goes on in the background.
+    #[non_exhaustive]
+    ReleaseUnconfirmed {
+        /// The lock's name.
+        name: Arc<str>,
+        /// How many masters confirmed it in time.
+        confirmed: usize,
+        /// How many are needed.
+        needed: usize,
+        /// How long until the lock is free at the latest, even if the release reaches no other
+        /// master, unless the owner has other guards of it.
+        free_within: Duration,
+        /// Every master's part in the round.
+        votes: Votes,
+    },
+
     /// The name is in use by another kind of lock, or by something that is no lock. Nothing was
     /// overwritten. It ends a wait at once: one of the two should have another name.
     #[non_exhaustive]
@@ -173,32 +192,6 @@ pub enum Error {
         why: Arc<str>,
     },
 
-    /// [`Redlock::init`](crate::Redlock::init) did not begin the set, nor complete it.
-    #[non_exhaustive]
-    NotBegun {
-        /// What stands in the way.
-        why: Arc<str>,
-        /// The fingerprint of masters without records, where another one was given.
-        fingerprint: Option<Arc<str>>,
-        /// Whether masters refuse this client permanently, so that another try does not help.
-        permanent: bool,
-    },
-
-    /// [`Redlock::change_members`](crate::Redlock::change_members) did not change the set.
-    #[non_exhaustive]
-    NotChanged {
-        /// What stands in the way.
-        why: Arc<str>,
-    },
-
-    /// Too few masters answer for a [change](crate::Redlock::change_members) to come to its end. It
-    /// may have changed the set, or has: the same call finds out, and goes on.
-    #[non_exhaustive]
-    ChangeUnfinished {
-        /// What is known, and what is not.
-        why: Arc<str>,
-    },
-
     /// The input, or the thread that made the call, was refused before anything was sent.
     Invalid(Invalid),
 
@@ -217,10 +210,9 @@ pub enum Error {
 /// | `QueueFull` | yes | yes | shed load, or allow more waiters |
 /// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
 /// | `OtherSet` | no | no | give all clients the list of one set |
-/// | `ChangeUnfinished` | no | yes | run it again |
-/// | `NotBegun`, `NotChanged` | no | no | see what stands in the way, and run it again |
 /// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
 /// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
+/// | `ReleaseUnconfirmed` | no | no | nothing: the work is done, and the lock is free in time |
 /// | `AnotherKind`, `OtherPermits` | no | no | use one kind of lock for a name, and one number of permits |
 /// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | fix the calling code |
 /// | `Cancelled`, `Closed` | no | no | nothing: this program wanted it |
@@ -237,14 +229,12 @@ pub enum ErrorKind {
     QueueFull,
     Cancelled,
     Lost,
+    ReleaseUnconfirmed,
     AnotherKind,
     OtherPermits,
     AlreadyHeld,
     NotHeld,
     OtherSet,
-    NotBegun,
-    NotChanged,
-    ChangeUnfinished,
     Invalid,
     Closed,
     Start,
@@ -262,14 +252,12 @@ impl Error {
             Self::QueueFull { .. } => ErrorKind::QueueFull,
             Self::Cancelled { .. } => ErrorKind::Cancelled,
             Self::Lost { .. } => ErrorKind::Lost,
+            Self::ReleaseUnconfirmed { .. } => ErrorKind::ReleaseUnconfirmed,
             Self::AnotherKind { .. } => ErrorKind::AnotherKind,
             Self::OtherPermits { .. } => ErrorKind::OtherPermits,
             Self::AlreadyHeld { .. } => ErrorKind::AlreadyHeld,
             Self::NotHeld { .. } => ErrorKind::NotHeld,
             Self::OtherSet { .. } => ErrorKind::OtherSet,
-            Self::NotBegun { .. } => ErrorKind::NotBegun,
-            Self::NotChanged { .. } => ErrorKind::NotChanged,
-            Self::ChangeUnfinished { .. } => ErrorKind::ChangeUnfinished,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Closed => ErrorKind::Closed,
             Self::Start(_) => ErrorKind::Start,
@@ -287,6 +275,7 @@ impl Error {
             | Self::QueueFull { name, .. }
             | Self::Cancelled { name, .. }
             | Self::Lost { name, .. }
+            | Self::ReleaseUnconfirmed { name, .. }
             | Self::AnotherKind { name, .. }
             | Self::OtherPermits { name, .. }
             | Self::AlreadyHeld { name, .. }
@@ -314,10 +303,10 @@ impl Error {
         matches!(self.kind(), ErrorKind::Held | ErrorKind::WaitTimedOut | ErrorKind::QueueFull)
     }
 
-    /// Whether the same call may succeed later by itself: if the lock [is busy](Error::is_busy),
-    /// too few masters could vote, or a change was not finished. [`ErrorKind`] has the table.
+    /// Whether the same call may succeed later by itself: if the lock [is busy](Error::is_busy), or
+    /// too few masters could vote. [`ErrorKind`] has the table.
     pub fn is_retryable(&self) -> bool {
-        self.is_busy() || matches!(self.kind(), ErrorKind::NoQuorum | ErrorKind::ChangeUnfinished)
+        self.is_busy() || self.kind() == ErrorKind::NoQuorum
     }
 
     /// How long until the lock is free at the latest, unless its holder renews the lease; of a full
@@ -336,6 +325,7 @@ impl Error {
             | Self::Refused { votes, .. }
             | Self::WaitTimedOut { votes, .. }
             | Self::Lost { votes, .. }
+            | Self::ReleaseUnconfirmed { votes, .. }
             | Self::AnotherKind { votes, .. }
             | Self::OtherPermits { votes, .. }
             | Self::NotHeld { votes, .. } => votes,
@@ -364,6 +354,12 @@ impl std::error::Error for Error {
 impl From<Invalid> for Error {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:#}")
     }
 }
 
@@ -414,12 +410,7 @@ impl Error {
                     Some(_) => ("semaphore", ": "),
                     None => ("lock", "; it is "),
                 };
-                write!(f, "waited {waited:.1?} for {what} {name}")?;
-                match attempts {
-                    0 => f.write_str(", behind others in line")?,
-                    attempts if room.details => write!(f, " in {attempts} attempts")?,
-                    _ => {}
-                }
+                waited_for(f, &format!("{what} {name}"), *waited, *attempts, room)?;
                 f.write_str(then)?;
                 holder.write(f, room)
             }
@@ -446,7 +437,14 @@ impl Error {
                  max_waiters"
             ),
             Self::Cancelled { .. } => write!(f, "the acquire of lock {name} was cancelled"),
+            Self::Lost { cause: Loss::Released, .. } => write!(f, "lock {name} was released"),
             Self::Lost { cause, .. } => write!(f, "lock {name} was lost: {cause}"),
+            Self::ReleaseUnconfirmed { confirmed, needed, free_within, votes, .. } => write!(
+                f,
+                "release of lock {name}: {confirmed} of {needed} needed masters agreed ({}): free within \
+                 {free_within:.1?}",
+                votes.against()
+            ),
             Self::AnotherKind { .. } => {
                 write!(
                     f,
@@ -462,13 +460,20 @@ impl Error {
             }
             Self::NotHeld { owner, .. } => write!(f, "lock {name} is not held by {owner}"),
             Self::OtherSet { why } => write!(f, "the masters are not one set: {why}"),
-            Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
-            Self::NotChanged { why } => write!(f, "the set of masters was not changed: {why}"),
-            Self::ChangeUnfinished { why } => write!(f, "the change is not finished: {why}: run it again"),
             Self::Invalid(invalid) => write!(f, "{invalid}"),
             Self::Closed => f.write_str("the client was shut down"),
             Self::Start(_) => f.write_str("the background thread could not be started"),
         }
+    }
+}
+
+/// Writes how long an acquire waited.
+fn waited_for(f: &mut impl Write, what: &str, waited: Duration, attempts: u32, room: Room) -> fmt::Result {
+    write!(f, "waited {waited:.1?} for {what}")?;
+    match attempts {
+        0 => f.write_str(", behind others in line"),
+        attempts if room.details => write!(f, " in {attempts} attempts"),
+        _ => Ok(()),
     }
 }
 
@@ -489,6 +494,8 @@ pub enum Loss {
     Silent,
     /// It was handed over to another process.
     HandedOver,
+    /// It was not lost: its owner released it.
+    Released,
 }
 
 impl fmt::Display for Loss {
@@ -499,6 +506,7 @@ impl fmt::Display for Loss {
             Self::Capped => "it was held for as long as it was to be, and its lease is over",
             Self::Silent => "its work gave no sign of life, and its lease is over",
             Self::HandedOver => "it was handed over",
+            Self::Released => "it was released",
         })
     }
 }
@@ -515,6 +523,9 @@ pub struct Holder {
     pub owner: Arc<str>,
     /// What its client calls it: see [`Builder::label`](crate::Builder::label).
     pub label: Option<Arc<str>>,
+    /// Whether it is an owner of this very client, a [`Redlock`](crate::Redlock) or a clone of it:
+    /// waiting for it may be waiting for oneself. Not known of a lock over several names.
+    pub is_ours: bool,
     /// How long it has had the lock, by the masters' clocks: the longest that any of them gave.
     /// `None` if none did.
     pub held_for: Option<Duration>,
@@ -532,7 +543,10 @@ impl Holder {
         if let Some(permits) = self.permits {
             return taken(f, permits, "", self.remaining);
         }
-        write!(f, "held by {}", named(&self.owner, self.label.as_deref(), room.most))?;
+        f.write_str(if self.is_ours { "held by this client itself, " } else { "held by " })?;
+        // In a line, this client's own label would leave no room for the owner.
+        let label = self.label.as_deref().filter(|_| room.details || !self.is_ours);
+        f.write_str(&named(&self.owner, label, room.most))?;
         if let Some(time) = self.held_for {
             write!(f, " for {time:.1?}")?;
         }
@@ -594,7 +608,16 @@ mod tests {
     fn holder(owner: &str, label: &str, time: Duration, permits: Option<u32>) -> Box<Holder> {
         let owner = owner.into();
         let label = Some(label.into());
-        Box::new(Holder { owner, label, held_for: Some(time), masters: 15, remaining: Some(time), permits })
+        let time = Some(time);
+        Box::new(Holder {
+            owner,
+            label,
+            is_ours: true,
+            held_for: time,
+            masters: 15,
+            remaining: time,
+            permits,
+        })
     }
 
     /// Every error that contains text from outside.
@@ -630,11 +653,20 @@ mod tests {
             let votes = votes.clone();
             errors.push(Error::NoQuorum { name: name.into(), granted, needed, late, votes });
         }
-        for cause in [Loss::Expired, Loss::NotOurs, Loss::Capped, Loss::Silent, Loss::HandedOver] {
+        for cause in
+            [Loss::Expired, Loss::NotOurs, Loss::Capped, Loss::Silent, Loss::HandedOver, Loss::Released]
+        {
             errors.push(Error::Lost { name: name.into(), cause, votes: votes.clone() });
         }
         let asked = of;
         let permits = of;
+        errors.push(Error::ReleaseUnconfirmed {
+            name: name.into(),
+            confirmed: count,
+            needed: count,
+            free_within: time,
+            votes: votes.clone(),
+        });
         errors.extend([
             Error::Upgrade { name: name.into(), owner: ours },
             Error::QueueFull { name: name.into(), limit: count },

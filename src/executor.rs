@@ -3,7 +3,7 @@
 use tokio::runtime::Handle;
 
 /// Runs tasks, so that a simulation can decide when.
-#[cfg(feature = "simulation")]
+#[cfg(feature = "unstable-testing")]
 pub trait Spawn: std::fmt::Debug + Send + Sync + 'static {
     /// Runs `task` to its end, one task at a time, within a tokio runtime that has timers, and not
     /// before this returns.
@@ -16,7 +16,7 @@ pub(crate) enum Executor {
     /// A tokio runtime.
     Runtime(Handle),
     /// A simulation's.
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     Custom(std::sync::Arc<dyn Spawn>),
 }
 
@@ -25,7 +25,7 @@ impl Executor {
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match self {
             Self::Runtime(runtime) => drop(runtime.spawn(task)),
-            #[cfg(feature = "simulation")]
+            #[cfg(feature = "unstable-testing")]
             Self::Custom(custom) => custom.spawn(Box::pin(task)),
         }
     }

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | a value in Redis | the script [`SET`], and [`check`] on its reply |
 //! | a row in an SQL database | [`sql_predicate`] in the `WHERE` of each write |
-//! | a service | [`header`] in the request; in the service [`parse`] and one of these checks |
+//! | a service | [`header`] in the request; in the service [`FencingToken::from_str`] and one of these checks |
 //! | something in this process | [`Gate`] |
 //! | a job of `quorate run` | its fence is in the environment, as [`VARIABLE`] |
 //!
@@ -37,6 +37,7 @@
 //! [Kleppmann 2016]: https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::invalid::Invalid;
@@ -61,6 +62,8 @@ pub const MAX: u64 = (1 << 53) - 1;
 /// let token = FencingToken::new(1_767_225_600_000_000).expect("it is in range"); // a guard's, stored and read again
 /// assert_eq!(token.as_i64(), 1_767_225_600_000_000_i64); // for SQL, whose integers have a sign
 /// assert_eq!(u64::from(token), token.get());
+/// assert_eq!("1767225600000000".parse(), Ok(token)); // of a header, or an environment variable
+/// assert!("9007199254740992".parse::<FencingToken>().is_err()); // 2^53
 /// assert!(FencingToken::new(0).is_none() && FencingToken::new(quorate::fence::MAX + 1).is_none());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,10 +97,22 @@ impl From<FencingToken> for u64 {
     }
 }
 
-/// The number in decimal, as [`parse`] reads it.
+/// The number in decimal, as `FromStr` reads it.
 impl fmt::Display for FencingToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+impl FromStr for FencingToken {
+    type Err = Invalid;
+
+    /// Reads a token from a header or an environment variable: a decimal number from 1 to [`MAX`],
+    /// with nothing around it. Anything else is [`Invalid`], so that no number reaches a check that
+    /// would shut out all later holders.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let token = text.parse().ok().and_then(Self::new);
+        token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::fence(text, MAX))
     }
 }
 
@@ -105,8 +120,8 @@ impl fmt::Display for FencingToken {
 /// `http::HeaderName::from_static` require; servers ignore the case.
 pub const HEADER: &str = "quorate-fence";
 
-/// The environment variable in which a job of `quorate run` finds its fence, in decimal. Read it
-/// with [`parse`].
+/// The environment variable in which a job of `quorate run` finds its fence, in decimal: it parses
+/// as a [`FencingToken`].
 pub const VARIABLE: &str = "QUORATE_FENCE";
 
 /// A Lua script for Redis or Valkey that writes a value unless a later holder of the
@@ -225,7 +240,7 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
 }
 
 /// The header for a request to a service that checks fences: [`HEADER`] and the fence in decimal,
-/// which the service reads with [`parse`].
+/// which the service parses as a [`FencingToken`].
 ///
 /// # Examples
 ///
@@ -239,7 +254,7 @@ pub fn sql_predicate(column: &str, parameter: &str) -> String {
 /// /// The service's handler, which returns the HTTP status.
 /// fn put(gate: &Gate, header: Option<&str>, write: impl FnOnce()) -> u16 {
 ///     let Some(header) = header else { return 428 }; // Precondition Required
-///     let Ok(fence) = fence::parse(header) else { return 400 }; // Bad Request
+///     let Ok(fence) = header.parse::<FencingToken>() else { return 400 }; // Bad Request
 ///     match gate.write(fence, write) {
 ///         Ok(()) => 204,
 ///         Err(_stale) => 412, // Precondition Failed
@@ -254,33 +269,13 @@ pub fn header(fence: impl Into<u64>) -> (&'static str, String) {
     (HEADER, fence.into().to_string())
 }
 
-/// Reads a fence from a header or an environment variable: a decimal number from 1 to [`MAX`], with
-/// nothing around it.
-///
-/// # Errors
-///
-/// [`Invalid`] for anything else, so that no number reaches a check that would shut out all later
-/// holders.
-///
-/// # Examples
-///
-/// ```
-/// assert_eq!(quorate::fence::parse("1767225600000000")?.get(), 1_767_225_600_000_000);
-/// assert!(quorate::fence::parse("9007199254740992").is_err()); // 2^53
-/// # Ok::<(), quorate::Error>(())
-/// ```
-pub fn parse(text: &str) -> Result<FencingToken, Invalid> {
-    let token = text.parse().ok().and_then(FencingToken::new);
-    token.filter(|token| token.to_string() == text).ok_or_else(|| Invalid::fence(text, MAX))
-}
-
 /// Remembers the highest fence that a resource of this process has seen, and refuses lower ones.
 ///
 /// It is for one lock's name (keep a map of gates for several), and only for what one process
 /// writes: gates of different processes know nothing of each other, and a restart forgets. If the
 /// resource outlives the process, store the fence with the data, and begin with [`Gate::new`] of
-/// the stored one. Input goes through [`parse`] first: a gate takes any number, and one that is far
-/// too high shuts out all later holders.
+/// the stored one. Parse input as a [`FencingToken`] first: a gate takes any number, and one that
+/// is far too high shuts out all later holders.
 ///
 /// # Examples
 ///
@@ -379,10 +374,10 @@ mod tests {
         for text in
             ["", "0", "007", "+7", "-7", " 7", "7 ", "7\n", "0x7", "7e3", "7.0", "9007199254740992", "٧"]
         {
-            let error = parse(text).unwrap_err().to_string();
+            let error = text.parse::<FencingToken>().unwrap_err().to_string();
             assert!(error.contains(&format!("{text:?}")) && error.contains("9007199254740991"), "{error}");
         }
-        let error = parse(&"9".repeat(1000)).unwrap_err().to_string();
+        let error = "9".repeat(1000).parse::<FencingToken>().unwrap_err().to_string();
         assert!(error.len() < 200, "{error}");
     }
 
@@ -408,7 +403,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_fence_reads_back_what_was_written(fence in 1..=MAX) {
-            let token = parse(&header(fence).1).unwrap();
+            let token: FencingToken = header(fence).1.parse().unwrap();
             prop_assert_eq!((token.get(), u64::try_from(token.as_i64())), (fence, Ok(fence)));
         }
 

@@ -1,8 +1,7 @@
-//! A held lock, with a fencing token or without: its type says which.
+//! A held lock.
 
 use std::fmt;
-use std::future::{Future, poll_fn};
-use std::marker::PhantomData;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -27,47 +26,18 @@ use crate::vote::Vote;
 /// TTL. A leaked guard stays held until the process ends, unless renewal is capped.
 ///
 /// While it lives, the client's own thread renews its lease, whatever the user's runtime does,
-/// unless [`Lock::lease`](crate::Lock::lease) fixed it. If the lease cannot be renewed,
+/// unless [`Lock::no_renewal`](crate::Lock::no_renewal) is given. If the lease cannot be renewed,
 /// [`lost`](Guard::lost) returns before the [`deadline`](Guard::deadline). Until the deadline no
 /// majority of the masters grants the lock to another owner; after it, one may at any moment, so
 /// the work must have stopped by then. [`run`](Guard::run) does that for you.
 #[must_use = "the lock is released when its guard is dropped, which here is at once"]
-pub struct Guard<F = Fenced> {
+pub struct Guard {
     grant: Grant,
     /// Keeps the background thread alive until the guard's release is sent.
     client: Arc<Inner>,
-    fencing: PhantomData<fn() -> F>,
 }
 
-/// The guards of such a lock have a [fencing token](Guard::fencing_token): all except those of a
-/// [`plain_mutex`](crate::Redlock::plain_mutex) and a
-/// [`redisson_lock`](crate::Redlock::redisson_lock). It is the default of [`Lock`](crate::Lock) and
-/// [`Guard`].
-#[derive(Clone, Copy, Debug)]
-pub enum Fenced {}
-
-/// The guards of such a lock may have no fencing token, because the layouts of other libraries have
-/// no place for one: they have [`fencing_token_if_any`](Guard::fencing_token_if_any) instead of
-/// [`fencing_token`](Guard::fencing_token).
-///
-/// Any lock converts to this type, for code that takes locks of all kinds.
-///
-/// # Examples
-///
-/// ```
-/// # quorate_testkit::doc(|masters| async move {
-/// use quorate::{Lock, Unfenced};
-/// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-/// let locks: [Lock<Unfenced>; 2] = [redlock.lock("invoice:42").into(), redlock.plain_mutex("invoice:42")];
-/// for lock in locks {
-///     lock.acquire().await?.release().await?;
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(()) });
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum Unfenced {}
-
-impl<F> fmt::Debug for Guard<F> {
+impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard")
             .field("name", &self.name())
@@ -78,6 +48,10 @@ impl<F> fmt::Debug for Guard<F> {
 }
 
 impl Guard {
+    pub(crate) fn new(grant: Grant, client: Arc<Inner>) -> Self {
+        Self { grant, client }
+    }
+
     /// The fencing token of this grant: higher than that of every earlier grant of the lock. The
     /// protected resource refuses a write whose token is lower than one it has seen: see
     /// [`fence`](crate::fence). Nothing else protects against a process that stood still, or a
@@ -101,25 +75,10 @@ impl Guard {
     pub fn fencing_token(&self) -> FencingToken {
         FencingToken::granted(self.grant.fencing_token())
     }
-}
 
-impl Guard<Unfenced> {
-    /// The fencing token, if it has one: only where a fenced lock was [converted](Unfenced).
-    pub fn fencing_token_if_any(&self) -> Option<FencingToken> {
+    /// The same of a lock of any kind; those in the layouts of other libraries have none.
+    pub(crate) fn fencing_token_if_any(&self) -> Option<FencingToken> {
         FencingToken::new(self.grant.fencing_token())
-    }
-}
-
-impl From<Guard> for Guard<Unfenced> {
-    /// The same hold, as a type that guards without a token have too.
-    fn from(guard: Guard) -> Self {
-        Self::new(guard.grant, guard.client)
-    }
-}
-
-impl<F> Guard<F> {
-    pub(super) fn new(grant: Grant, client: Arc<Inner>) -> Self {
-        Self { grant, client, fencing: PhantomData }
     }
 
     /// The lock's name.
@@ -162,7 +121,8 @@ impl<F> Guard<F> {
         !self.remaining().is_zero()
     }
 
-    /// Waits until the lease is lost, and returns how:
+    /// Waits until the lease is lost, and returns how. The future borrows nothing: a task may wait
+    /// for it while the guard is elsewhere, and ends with the guard's release.
     ///
     /// - if it will not be renewed in time, before it ends, so that there is time to stop: a
     ///   twentieth of the TTL before, at most a second;
@@ -170,7 +130,11 @@ impl<F> Guard<F> {
     ///   are no quorum.
     ///
     /// A slow or dead master is no loss as long as a majority renews. A loss is final: the lease is
-    /// not renewed any more, though it is valid until its deadline.
+    /// not renewed any more, though it is valid until its deadline. Once the owner's last guard is
+    /// released or dropped, the cause is [`Loss::Released`](crate::Loss::Released).
+    ///
+    /// [`lost_token`](Guard::lost_token) is for code that takes a token, or asks from time to time
+    /// whether to stop: it does not say how the lease was lost.
     ///
     /// # Cancel safety
     ///
@@ -182,20 +146,20 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// # use std::time::Duration;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let guard = redlock.lock("invoice:42").lease(Duration::from_millis(200)).acquire().await?;
+    /// let guard = redlock.lock("invoice:42").ttl(Duration::from_millis(200)).no_renewal().acquire().await?;
     /// let how = guard.lost().await;
     /// assert!(matches!(how, quorate::Error::Lost { cause: quorate::Loss::Expired, .. }));
     /// assert!(guard.is_valid()); // for a moment yet
+    ///
+    /// let guard = redlock.lock("invoice:43").acquire().await?;
+    /// let watcher = tokio::spawn(guard.lost());
+    /// guard.release().await?;
+    /// let how = watcher.await?;
+    /// assert!(matches!(how, quorate::Error::Lost { cause: quorate::Loss::Released, .. }));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn lost(&self) -> Error {
-        loop {
-            let token = self.grant.ended();
-            if let Some(loss) = self.grant.loss() {
-                return loss;
-            }
-            token.cancelled().await;
-        }
+    pub fn lost(&self) -> impl Future<Output = Error> + Send + use<> {
+        self.grant.lost()
     }
 
     /// A token for work in other tasks, cancelled when the lease is [lost](Guard::lost) or the lock
@@ -208,8 +172,8 @@ impl<F> Guard<F> {
     /// Runs `work` under the lock and returns its result. If the lease is lost first, `work` is
     /// dropped before the lease ends, provided that it yields.
     ///
-    /// The error type of `work` must implement `From<`[`Error`]`>`: the caller's own, `Box<dyn
-    /// std::error::Error>`, `anyhow::Error`, or [`Error`] itself for work that cannot fail.
+    /// `work` may be any future. Of work that can fail, the result is a result within a result:
+    /// `guard.run(work).await??` passes on both errors.
     ///
     /// # Cancel safety
     ///
@@ -217,8 +181,8 @@ impl<F> Guard<F> {
     ///
     /// # Errors
     ///
-    /// That of `work`; or [`Error::Lost`], as [`lost`](Guard::lost) returns it, when `work` was
-    /// dropped, or succeeded only after the lease had ended.
+    /// [`Error::Lost`], as [`lost`](Guard::lost) returns it, when `work` was dropped, or ended only
+    /// after the lease had.
     ///
     /// # Examples
     ///
@@ -226,33 +190,27 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
     /// let guard = redlock.lock("invoice:42").acquire().await?;
-    /// let sum = guard.run(async {
-    ///     let part: u32 = "40".parse()?; // any error
-    ///     Ok::<_, Box<dyn std::error::Error>>(part + 2)
-    /// }).await?;
+    /// async fn parse(text: &str) -> Result<u32, std::num::ParseIntError> {
+    ///     text.parse()
+    /// }
+    /// let sum = guard.run(parse("40")).await?? + guard.run(async { 2 }).await?;
     /// assert_eq!(sum, 42);
-    /// guard.run(async { Ok::<_, quorate::Error>(()) }).await?; // work that cannot fail
     /// guard.release().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn run<T, E: From<Error>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
-        let output = self.until_lost(work).await??;
-        if self.is_valid() { Ok(output) } else { Err(self.lost().await.into()) }
-    }
-
-    /// Runs `work` until it is done, or the lease is lost.
-    async fn until_lost<W: Future>(&self, work: W) -> Result<W::Output, Error> {
+    pub async fn run<W: Future>(&self, work: W) -> Result<W::Output, Error> {
         let mut lost = pin!(self.lost());
         let mut work = pin!(work);
         // The clock is read before each step of the work.
-        poll_fn(|context| match self.grant.loss() {
+        let work = poll_fn(|context| match self.grant.loss() {
             Some(loss) => Poll::Ready(Err(loss)),
             None => match lost.as_mut().poll(context) {
                 Poll::Ready(loss) => Poll::Ready(Err(loss)),
                 Poll::Pending => work.as_mut().poll(context).map(Ok),
             },
-        })
-        .await
+        });
+        let output = work.await?;
+        if self.is_valid() { Ok(output) } else { Err(self.lost().await) }
     }
 
     /// Sleeps for `time` under the lock, [without async](crate::blocking), and returns early when
@@ -269,7 +227,7 @@ impl<F> Guard<F> {
     /// # quorate_testkit::doc_blocking(|masters| {
     /// # use std::time::Duration;
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let guard = redlock.lock("invoice:42").lease(Duration::from_millis(500)).acquire_blocking()?;
+    /// let guard = redlock.lock("invoice:42").ttl(Duration::from_millis(500)).no_renewal().acquire_blocking()?;
     /// let loss = loop {
     ///     // one step of the work
     ///     if let Err(loss) = guard.sleep_blocking(Duration::from_millis(100)) {
@@ -387,9 +345,9 @@ impl<F> Guard<F> {
     /// have the lock that the rest are no majority: another may have held it while this guard
     /// lived.
     /// [`Error::NotHeld`] when [`Lock::release`](crate::Lock::release) released the owner's holds
-    /// already. [`Error::NoQuorum`] or [`Error::Refused`] when too few masters confirmed it in
-    /// time: the release goes on in the background, and entries that it cannot reach end with their
-    /// TTL.
+    /// already. [`Error::ReleaseUnconfirmed`] when too few masters confirmed it in time: the work
+    /// is done, and the release goes on in the background. Do not pass that on as the failure of
+    /// the work, as `?` does: whoever tries again repeats it.
     ///
     /// # Examples
     ///
@@ -400,7 +358,7 @@ impl<F> Guard<F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn release(self) -> Result<(), Error> {
-        let Self { grant, client: _kept, .. } = self;
+        let Self { grant, client: _kept } = self;
         grant.release().await
     }
 

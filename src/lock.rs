@@ -1,7 +1,7 @@
 //! A lock by its name: options, acquire, release. `client.rs` makes locks of each kind.
 
 use std::fmt;
-use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::blocking;
 use crate::config::check_permits;
 use crate::engine::{Adoption, Polling, Request};
 use crate::error::Error;
-use crate::guard::{Fenced, Guard, Unfenced};
+use crate::guard::Guard;
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
@@ -26,37 +26,17 @@ use crate::text::quoted;
 ///
 /// One owner at a time holds it; a semaphore has as many holders as permits. Each acquire gets a
 /// new owner, so two tasks exclude each other, unless [`owned_by`](Lock::owned_by) or
-/// [`Owner::scope`] names one. `F` says whether guards have a fencing token: see [`Fenced`].
+/// [`Owner::scope`] names one.
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
-pub struct Lock<F = Fenced> {
+pub struct Lock {
     pub(crate) client: Arc<Inner>,
     /// What each acquire asks for, apart from its renewal, which the options for that make.
     pub(crate) request: Request,
     renewal: RenewalOptions,
-    fencing: PhantomData<fn() -> F>,
 }
 
 impl Lock {
-    /// The label that others see beside the holder, instead of the client's own
-    /// [`label`](crate::Builder::label): at most [`MAX_LABEL`](crate::config::MAX_LABEL) bytes
-    /// without control characters. Re-entry does not change it. The layouts of other libraries
-    /// cannot store one.
-    pub fn label(mut self, label: impl AsRef<str>) -> Self {
-        self.request.label = label.as_ref().into();
-        self
-    }
-}
-
-impl From<Lock> for Lock<Unfenced> {
-    /// The same lock, beside others that have no fencing tokens.
-    fn from(lock: Lock) -> Self {
-        let Lock { client, request, renewal, .. } = lock;
-        Self { client, request, renewal, fencing: PhantomData }
-    }
-}
-
-impl<F> Lock<F> {
     pub(crate) fn new(client: &Arc<Inner>, kind: Kind, name: &str) -> Self {
         let settings = client.engine.settings();
         let request = Request {
@@ -72,7 +52,7 @@ impl<F> Lock<F> {
             polling: None,
             cancelled: None,
         };
-        Self { client: client.clone(), request, renewal: RenewalOptions::default(), fencing: PhantomData }
+        Self { client: client.clone(), request, renewal: RenewalOptions::default() }
     }
 
     /// Makes it a semaphore with this number of permits.
@@ -82,19 +62,25 @@ impl<F> Lock<F> {
     }
 
     /// How long the lease lasts unless it is renewed, and so how long a holder that dies blocks the
-    /// others: from [`MIN_TTL`](crate::config::MIN_TTL) to the client's
+    /// others: from [10 ms](crate::config::MIN_TTL) to the client's
     /// [`max_ttl`](crate::Builder::max_ttl). While the guard lives the lease is renewed in the
-    /// background, unless [`lease`](Lock::lease) fixed it.
+    /// background, unless [`no_renewal`](Lock::no_renewal) is given.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         self.request.ttl = ttl;
-        self.renewal.fixed = false;
         self
     }
 
-    /// A lease of this TTL that is not renewed: it ends even while the guard lives.
-    pub fn lease(mut self, ttl: Duration) -> Self {
-        self.request.ttl = ttl;
-        self.renewal.fixed = true;
+    /// The lease is not renewed: it ends after the [`ttl`](Lock::ttl), even while the guard lives.
+    pub fn no_renewal(mut self) -> Self {
+        self.renewal.none = true;
+        self
+    }
+
+    /// The label that others see beside the holder, instead of the client's own
+    /// [`label`](crate::Builder::label): at most [64](crate::config::MAX_LABEL) bytes
+    /// without control characters. Re-entry does not change it.
+    pub fn label(mut self, label: impl AsRef<str>) -> Self {
+        self.request.label = label.as_ref().into();
         self
     }
 
@@ -135,7 +121,7 @@ impl<F> Lock<F> {
         self
     }
 
-    /// How long [`acquire`](Lock::acquire) waits, up to [`MAX_WAIT`](crate::config::MAX_WAIT). Zero
+    /// How long [`acquire`](Lock::acquire) waits, up to [24 hours](crate::config::MAX_WAIT). Zero
     /// means one try.
     pub fn wait(mut self, wait: Duration) -> Self {
         self.request.wait = wait;
@@ -145,7 +131,7 @@ impl<F> Lock<F> {
     /// Makes [`acquire`](Lock::acquire) poll instead of waiting in the queue: every `interval`, 1
     /// ms at least, up to `tries` times within the [`wait`](Lock::wait). Polling puts load on the
     /// masters, and waiters in the queue may be served first.
-    pub fn poll(mut self, interval: Duration, tries: u32) -> Self {
+    pub fn poll_every(mut self, interval: Duration, tries: u32) -> Self {
         self.request.polling = Some(Polling { interval, tries });
         self
     }
@@ -199,16 +185,17 @@ impl<F> Lock<F> {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn try_acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_as(self.named_owner()?, Duration::ZERO).await
+    pub fn try_acquire(&self) -> impl Future<Output = Result<Guard, Error>> + Send + use<> {
+        self.clone().acquire_within(Duration::ZERO)
     }
 
     /// [`try_acquire`](Lock::try_acquire) [without async](crate::blocking).
-    pub fn try_acquire_blocking(&self) -> Result<Guard<F>, Error> {
+    pub fn try_acquire_blocking(&self) -> Result<Guard, Error> {
         blocking::wait(&self.client, self.try_acquire())
     }
 
-    /// Acquires the lock, waiting for the [`wait`](Lock::wait) at most.
+    /// Acquires the lock, waiting for the [`wait`](Lock::wait) at most. The future borrows nothing,
+    /// so a task may run it; awaiting the lock itself does the same.
     ///
     /// The waiters of one client queue locally, in the order in which they began to wait, and the
     /// first of them has a place in a queue on every master. A release wakes the head of
@@ -240,23 +227,33 @@ impl<F> Lock<F> {
     /// assert!(guard.remaining() > Duration::from_secs(4));
     /// let error = redlock.lock("invoice:42").wait(Duration::from_millis(20)).acquire().await.unwrap_err();
     /// assert!(matches!(error, quorate::Error::WaitTimedOut { .. }));
+    ///
+    /// let waiting = tokio::spawn(redlock.lock("invoice:42").acquire());
+    /// guard.release().await?;
+    /// waiting.await??.release().await?;
+    /// let guard = redlock.lock("invoice:42").await?; // the same
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
-    pub async fn acquire(&self) -> Result<Guard<F>, Error> {
-        self.acquire_as(self.named_owner()?, self.request.wait).await
+    pub fn acquire(&self) -> impl Future<Output = Result<Guard, Error>> + Send + use<> {
+        self.clone().acquire_within(self.request.wait)
     }
 
     /// [`acquire`](Lock::acquire) [without async](crate::blocking).
-    pub fn acquire_blocking(&self) -> Result<Guard<F>, Error> {
+    pub fn acquire_blocking(&self) -> Result<Guard, Error> {
         blocking::wait(&self.client, self.acquire())
     }
 
+    async fn acquire_within(self, wait: Duration) -> Result<Guard, Error> {
+        let owner = self.named_owner()?;
+        self.acquire_as(owner, wait).await
+    }
+
     /// Acquires the lock for this owner, or for a new one.
-    pub(crate) async fn acquire_as(&self, owner: Option<Owner>, wait: Duration) -> Result<Guard<F>, Error> {
+    pub(crate) async fn acquire_as(self, owner: Option<Owner>, wait: Duration) -> Result<Guard, Error> {
         // The caller gives the wait and the owner: an election's differ from these options.
-        let request = Request { owner, wait, renewal: self.renewal()?, ..self.request.clone() };
+        let request = Request { owner, wait, renewal: self.renewal()?, ..self.request };
         let grant = self.client.engine.acquire(request).await?;
-        Ok(Guard::new(grant, self.client.clone()))
+        Ok(Guard::new(grant, self.client))
     }
 
     /// Acquires a lock that was [handed over](Guard::hand_over), in one round that a majority must
@@ -277,7 +274,7 @@ impl<F> Lock<F> {
     /// # Examples
     ///
     /// See [`Guard::hand_over`].
-    pub async fn adopt(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+    pub async fn adopt(&self, handover: &Handover) -> Result<Guard, Error> {
         if *handover.name() != self.request.name {
             let shown = |name: &str| quoted(name, 28);
             return Err(handover
@@ -297,7 +294,7 @@ impl<F> Lock<F> {
     }
 
     /// [`adopt`](Lock::adopt) [without async](crate::blocking).
-    pub fn adopt_blocking(&self, handover: &Handover) -> Result<Guard<F>, Error> {
+    pub fn adopt_blocking(&self, handover: &Handover) -> Result<Guard, Error> {
         blocking::wait(&self.client, self.adopt(handover))
     }
 
@@ -449,7 +446,18 @@ impl<F> Lock<F> {
     }
 }
 
-impl<F> fmt::Debug for Lock<F> {
+/// `redlock.lock("invoice:42").await` is [`acquire`](Lock::acquire).
+impl IntoFuture for Lock {
+    type Output = Result<Guard, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let wait = self.request.wait;
+        Box::pin(self.acquire_within(wait))
+    }
+}
+
+impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Request { kind, name, ttl, wait, owner, .. } = &self.request;
         f.debug_struct("Lock")

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use uuid::Uuid;
 
 use crate::blocking;
 use crate::engine::Engine;
@@ -14,7 +13,6 @@ use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
-use crate::owner::Owner;
 use crate::protocol::Kind;
 use crate::trust::{MasterStatus, Standing};
 use crate::vote::{Outcome, Vote};
@@ -160,15 +158,14 @@ async fn keep_looking(
 /// Asks every master.
 pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observed, Error> {
     let seen = engine.inspect(name.clone(), Kind::Lock).await?;
-    Ok(Observed::of(&Inspection::new(name.clone(), seen), &engine.master_status(), engine.client()))
+    Ok(Observed::of(&Inspection::new(name.clone(), seen), &engine.master_status()))
 }
 
 impl Observed {
-    /// Who leads, as `client` sees it, by these answers of masters with these statuses. One that
+    /// Who leads, by these answers of masters with these statuses. One that
     /// left the set meanwhile has none, and does not count.
-    fn of(seen: &Inspection, standings: &[MasterStatus], client: Uuid) -> Self {
-        if let Some(Holder { owner, .. }) = seen.holder() {
-            let is_ours = owner.parse().is_ok_and(|owner: Owner| owner.client() == client);
+    fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
+        if let Some(Holder { owner, is_ours, .. }) = seen.holder() {
             return Self::Leader(Leader { owner, term: seen.fencing_token(), is_ours });
         }
         // A master that may have forgotten the leader cannot tell that there is none.

@@ -92,6 +92,11 @@ impl Owner {
         SCOPE.sync_scope(*self, work)
     }
 
+    /// Whether this is the text of an owner of `client`.
+    pub(crate) fn is_text_of(text: &str, client: Uuid) -> bool {
+        text.parse().is_ok_and(|owner: Self| owner.client == client)
+    }
+
     /// The owner of the current scope, if it is one of `client`'s.
     pub(crate) fn of_scope(client: Uuid) -> Option<Self> {
         SCOPE.try_with(|owner| *owner).ok().filter(|owner| owner.client == client)

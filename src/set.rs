@@ -4,14 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::invalid::Invalid;
+
 /// How a set of masters begins: see [`Redlock::init`](crate::Redlock::init).
 ///
 /// # Examples
 ///
-/// ```
+/// ```no_run
+/// # async fn begin(redlock: quorate::Redlock) -> Result<(), quorate::SetError> {
 /// use quorate::Init;
 ///
-/// let init = Init::new().never_used("8b1a9953");
+/// let fingerprint = redlock.fingerprint().await?; // show it to the person who says that they are new
+/// redlock.init(Init::new().never_used(fingerprint)).await?;
+/// # Ok(()) }
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Init {
@@ -25,10 +30,10 @@ impl Init {
         Self::default()
     }
 
-    /// For masters that no client ever used, by the word of a person: they vote at once. The
-    /// fingerprint names their processes, so that what is run again later, when other processes
-    /// are there, does not repeat that word; a wrong one is refused with the right one in
-    /// [`Error::NotBegun`](crate::Error::NotBegun). Refused where any master has a record.
+    /// For masters that no client ever used, by the word of a person: they vote at once. Their
+    /// [fingerprint](crate::Redlock::fingerprint) names their processes, so that what is run again
+    /// later, when other processes are there, does not repeat that word: it is refused. So it is
+    /// where any master has a record.
     pub fn never_used(mut self, fingerprint: impl AsRef<str>) -> Self {
         self.never_used = Some(fingerprint.as_ref().into());
         self
@@ -52,6 +57,8 @@ pub struct SetChange {
     pub(crate) add: Option<Arc<str>>,
     /// The URL or name of a master that leaves, after that.
     pub(crate) remove: Option<Arc<str>>,
+    /// Whether these are names of masters that have no URL.
+    pub(crate) by_name: bool,
     pub(crate) tell: Tell,
 }
 
@@ -60,7 +67,9 @@ pub(crate) type Tell = Arc<dyn Fn(&str, Duration) + Send + Sync>;
 
 impl SetChange {
     fn new(add: Option<&str>, remove: Option<&str>) -> Self {
-        Self { add: add.map(Into::into), remove: remove.map(Into::into), tell: Arc::new(|_, _| {}) }
+        let add = add.map(Into::into);
+        let remove = remove.map(Into::into);
+        Self { add, remove, by_name: false, tell: Arc::new(|_, _| {}) }
     }
 
     /// One more master, by its URL. Other clients connect to it with their own users and passwords.
@@ -80,6 +89,13 @@ impl SetChange {
         Self::new(Some(new.as_ref()), Some(old.as_ref()))
     }
 
+    /// The masters are given by their names, which have no URL: those of a simulation.
+    #[cfg(feature = "unstable-testing")]
+    pub fn by_name(mut self) -> Self {
+        self.by_name = true;
+        self
+    }
+
     /// Calls `tell` a few times a second with what the change waits for, and for how long yet at
     /// most.
     pub fn on_progress(mut self, tell: impl Fn(&str, Duration) + Send + Sync + 'static) -> Self {
@@ -92,5 +108,81 @@ impl fmt::Debug for SetChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A URL may contain a password.
         f.debug_struct("SetChange").finish_non_exhaustive()
+    }
+}
+
+/// Why a set of masters was not begun, changed or recovered. The text is one line.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum SetError {
+    /// The set was not begun, nor completed.
+    #[non_exhaustive]
+    NotBegun {
+        /// What stands in the way.
+        why: Arc<str>,
+        /// Whether another try does not help before that is mended.
+        permanent: bool,
+    },
+
+    /// The set was not changed.
+    #[non_exhaustive]
+    NotChanged {
+        /// What stands in the way.
+        why: Arc<str>,
+    },
+
+    /// Too few masters answer for a change to come to its end. It may have changed the set, or has:
+    /// the same call finds out, and goes on.
+    #[non_exhaustive]
+    Unfinished {
+        /// What is known, and what is not.
+        why: Arc<str>,
+    },
+
+    /// The input, or the thread that made the call, was refused before anything was sent.
+    Invalid(Invalid),
+
+    /// The client was shut down.
+    Closed,
+}
+
+impl SetError {
+    pub(crate) fn not_begun(why: impl Into<Arc<str>>, permanent: bool) -> Self {
+        Self::NotBegun { why: why.into(), permanent }
+    }
+
+    pub(crate) fn not_changed(why: impl Into<Arc<str>>) -> Self {
+        Self::NotChanged { why: why.into() }
+    }
+
+    /// Whether the same call may succeed later by itself.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::NotBegun { permanent: false, .. } | Self::Unfinished { .. })
+    }
+}
+
+impl fmt::Display for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotBegun { why, .. } => write!(f, "the set of masters was not begun: {why}"),
+            Self::NotChanged { why } => write!(f, "the set of masters was not changed: {why}"),
+            Self::Unfinished { why } => write!(f, "the change is not finished: {why}: run it again"),
+            Self::Invalid(invalid) => write!(f, "{invalid}"),
+            Self::Closed => f.write_str("the client was shut down"),
+        }
+    }
+}
+
+impl fmt::Debug for SetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for SetError {}
+
+impl From<Invalid> for SetError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
     }
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::config::MAX_MASTERS;
 use crate::doctor::{Facts, Unasked};
 use crate::invalid::Invalid;
+#[cfg(feature = "redis")]
+use crate::master::ConnectionInfo;
 use crate::master::{self, Address, Dialler, Master, PasswordCallback, Visit};
 
 /// A master to build a client with: a server's URL, or another [`Master`] implementation.
@@ -15,6 +17,8 @@ pub struct Source(Origin);
 #[derive(Clone)]
 enum Origin {
     Url(String),
+    #[cfg(feature = "redis")]
+    Connection(Box<ConnectionInfo>),
     Custom(Arc<dyn Master>),
 }
 
@@ -36,6 +40,15 @@ impl From<&String> for Source {
     }
 }
 
+/// What the redis crate connects to, with its user, password and database. Certificates of a
+/// client, and TLS without checks, are refused by [`build`](crate::Builder::build).
+#[cfg(feature = "redis")]
+impl From<ConnectionInfo> for Source {
+    fn from(info: ConnectionInfo) -> Self {
+        Self(Origin::Connection(info.into()))
+    }
+}
+
 impl From<Arc<dyn Master>> for Source {
     fn from(master: Arc<dyn Master>) -> Self {
         Self(Origin::Custom(master))
@@ -47,6 +60,8 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Origin::Url(_) => f.write_str("***"),
+            #[cfg(feature = "redis")]
+            Origin::Connection(info) => info.addr().fmt(f),
             Origin::Custom(master) => master.fmt(f),
         }
     }
@@ -105,6 +120,8 @@ pub(crate) fn check(
     for Source(origin) in sources {
         let checked = match origin {
             Origin::Url(url) => Checked::Address(Address::parse(&url, password_from)?),
+            #[cfg(feature = "redis")]
+            Origin::Connection(info) => Checked::Address(Address::of(&info, password_from)?),
             Origin::Custom(master) => Checked::Custom(master),
         };
         if all.iter().any(|known| known.is_same_as(&checked)) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use quorate::{Builder, Lock, Outcome, Redlock, Unfenced};
+use quorate::{Builder, Outcome, Redlock, compat};
 
 use super::{Client, TTL};
 use crate::measure::Cycle;
@@ -20,7 +20,7 @@ pub(crate) struct Quorate {
 }
 
 /// What makes a lock.
-type Kind = fn(&Redlock, String) -> Lock<Unfenced>;
+type Kind = fn(&Redlock, String) -> compat::UnfencedLock;
 
 /// A client's locks of the usual kind.
 const USUAL: Kind = |redlock, name| redlock.lock(name).into();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quorate::{Error, Guard, Init, Outcome, Redlock, Vote};
+use quorate::{Error, Guard, Init, Outcome, Redlock, SetError, Vote};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
@@ -29,13 +29,9 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<Code, Failure> {
 }
 
 /// Makes masters that were just started a set.
-async fn begin(redlock: &Redlock) -> Result<(), Error> {
-    match redlock.init(Init::new().never_used("")).await {
-        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(Init::new().never_used(fingerprint)).await
-        }
-        other => other,
-    }
+async fn begin(redlock: &Redlock) -> Result<(), SetError> {
+    let fingerprint = redlock.fingerprint().await?;
+    redlock.init(Init::new().never_used(fingerprint)).await
 }
 
 struct Show {

@@ -9,7 +9,7 @@ use crate::args::DoctorArgs;
 use crate::exit::{self, Code, Failure};
 use crate::say::{self, out};
 
-/// The report, for programs. Durations are in milliseconds. The README describes it.
+/// The report, for programs. Durations are in milliseconds. docs/COMMAND.md describes it.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     /// ok, warn or fail: the worst of all findings.

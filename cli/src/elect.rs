@@ -90,7 +90,7 @@ fn no_quorum_for(quarantine: Quarantine) -> String {
     format!("no quorum for {} more: {quarantine}", seconds(quarantine.left))
 }
 
-/// What is observed, for programs. The README describes it.
+/// What is observed, for programs. docs/COMMAND.md describes it.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     name: &'a str,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::path::Path;
 
-use quorate::{Error, ErrorKind, Inspection, Outcome, Refusal, Vote};
+use quorate::{Error, ErrorKind, Inspection, Outcome, Refusal, SetError, Vote, env};
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +81,26 @@ impl From<Error> for Failure {
         let code = match error.kind() {
             ErrorKind::Held | ErrorKind::WaitTimedOut => HELD,
             ErrorKind::NoQuorum if is_without_set(error.votes()) => REFUSED,
-            ErrorKind::NoQuorum | ErrorKind::ChangeUnfinished => NO_QUORUM,
-            ErrorKind::Refused | ErrorKind::OtherSet | ErrorKind::NotBegun | ErrorKind::NotChanged => REFUSED,
+            ErrorKind::NoQuorum => NO_QUORUM,
+            ErrorKind::Refused | ErrorKind::OtherSet => REFUSED,
             ErrorKind::Lost => LOST,
             ErrorKind::NotHeld => NOT_HELD,
             ErrorKind::Invalid | ErrorKind::AnotherKind | ErrorKind::OtherPermits => USAGE,
             _ => FAILED,
         };
         Self::new(code, message_of(&error))
+    }
+}
+
+impl From<SetError> for Failure {
+    fn from(error: SetError) -> Self {
+        let code = match &error {
+            SetError::NotBegun { .. } | SetError::NotChanged { .. } => REFUSED,
+            SetError::Unfinished { .. } => NO_QUORUM,
+            SetError::Invalid(_) => USAGE,
+            _ => FAILED,
+        };
+        Self::new(code, error.to_string())
     }
 }
 
@@ -108,7 +120,12 @@ pub(crate) fn is_refused(seen: &Inspection) -> bool {
 
 /// The error for an operator: if the masters are at fault, with each master's answer.
 pub(crate) fn message_of(error: &Error) -> String {
-    if error.is_busy() { error.to_string() } else { format!("{error:#}") }
+    let of_job = std::env::var(env::OWNER).unwrap_or_default();
+    match error.holder() {
+        Some(holder) if *holder.owner == *of_job => format!("{error}: this job runs under that lock itself"),
+        _ if error.is_busy() => error.to_string(),
+        _ => format!("{error:#}"),
+    }
 }
 
 /// The codes, for the help.

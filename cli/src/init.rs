@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{Error, Init, Redlock, Standing};
+use quorate::{Init, Redlock, SetError, Standing};
 
 use crate::args::InitArgs;
 use crate::ask;
@@ -34,13 +34,13 @@ pub(crate) async fn init(args: InitArgs) -> Result<Code, Failure> {
     }
     let mut how = Init::new();
     let never_used = match args.never_used.as_deref() {
-        Some("") => Some(ask(&redlock, &how, &options).await?),
+        Some("") => Some(ask(&redlock, &options).await?),
         given => given.map(Arc::from),
     };
     if let Some(fingerprint) = &never_used {
         how = how.never_used(fingerprint);
     }
-    let waited = job::unless_ended(begin(&redlock, how)).await?;
+    let ((), waited) = job::unless_ended(telling(&redlock, redlock.init(how))).await?;
     let count = masters(&redlock).len();
     match (never_used, waited) {
         (Some(_), _) => {
@@ -72,9 +72,9 @@ async fn watch(args: &InitArgs) -> Failure {
 /// With a client of its own, which knows nothing of before.
 async fn try_once(args: &InitArgs) -> Result<String, Failure> {
     let redlock = args.masters.clone().builder()?.wait(args.wait).build()?;
-    match begin(&redlock, Init::new()).await {
+    match telling(&redlock, redlock.init(Init::new())).await {
         Ok(_) => Ok(format!("the set of {} masters is complete", masters(&redlock).len())),
-        Err(Error::NotBegun { why, permanent: false, .. }) => Ok(format!("waits: {why}")),
+        Err(SetError::NotBegun { why, permanent: false, .. }) => Ok(format!("waits: {why}")),
         Err(error) => Err(error.into()),
     }
 }
@@ -84,14 +84,18 @@ fn masters(redlock: &Redlock) -> Vec<String> {
     redlock.master_status().iter().map(|status| status.master.to_string()).collect()
 }
 
-/// Begins the set, and says now and then what it waits for. Returns whether it waited for a master.
-async fn begin(redlock: &Redlock, how: Init) -> Result<bool, Error> {
-    let mut init = pin!(redlock.init(how));
+/// Waits for this, and says now and then what that waits for. Returns whether it waited for a
+/// master.
+async fn telling<T>(
+    redlock: &Redlock,
+    what: impl Future<Output = Result<T, SetError>>,
+) -> Result<(T, bool), SetError> {
+    let mut what = pin!(what);
     let mut waited = false;
     let mut pause = FIRST;
     loop {
         tokio::select! {
-            done = &mut init => return done.map(|()| waited),
+            done = &mut what => return done.map(|done| (done, waited)),
             () = tokio::time::sleep(pause) => {}
         }
         pause = EVERY;
@@ -130,12 +134,8 @@ pub(crate) fn waits_for<'a>(in_the_way: impl Iterator<Item = (&'a str, &'a Stand
 
 /// The fingerprint of the masters, once a person at a terminal has said that no client ever used
 /// them. Elsewhere it is refused, with a command that has these options.
-async fn ask(redlock: &Redlock, how: &Init, options: &[String]) -> Result<Arc<str>, Failure> {
-    let fingerprint = match begin(redlock, how.clone().never_used("")).await {
-        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => fingerprint,
-        Err(error) => return Err(error.into()),
-        Ok(_) => return Err(Failure::new(exit::FAILED, "the masters have no fingerprint")),
-    };
+async fn ask(redlock: &Redlock, options: &[String]) -> Result<Arc<str>, Failure> {
+    let (fingerprint, _) = telling(redlock, redlock.fingerprint()).await?;
     let masters = masters(redlock).join(", ");
     let question =
         format!("{masters}\nHas no client ever used these masters? If one did, two may hold a lock.");

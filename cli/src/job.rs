@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use quorate::{Guard, fence};
+use quorate::{Guard, env, fence};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -119,7 +119,7 @@ impl Job {
             .env_remove(PERMIT) // of a job that this one is part of
             .envs(permit)
             .env("QUORATE_LOCK", guard.name())
-            .env("QUORATE_OWNER", guard.owner().to_string())
+            .env(env::OWNER, guard.owner().to_string())
             .env(fence::VARIABLE, guard.fencing_token().to_string())
             .process_group(0)
             .spawn()

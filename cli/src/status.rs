@@ -13,7 +13,8 @@ use crate::exit::{self, Code, Failure};
 use crate::quarantine::{Quarantine, seconds};
 use crate::say::{self, out};
 
-/// A name, and who has it, for programs. Durations are in milliseconds. The README describes it.
+/// A name, and who has it, for programs. Durations are in milliseconds. docs/COMMAND.md describes
+/// it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Name {
     pub(crate) name: String,
@@ -45,7 +46,7 @@ pub(crate) struct Held {
     remaining_ms: Option<u64>,
 }
 
-/// The status, for programs. The README describes it.
+/// The status, for programs. docs/COMMAND.md describes it.
 #[derive(Debug, Serialize)]
 struct Status {
     #[serde(flatten)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::ready;
 use std::time::Duration;
 
-use quorate::{Error, Guard, Lock, Unfenced};
+use quorate::{Error, compat};
 
 use crate::history::{AttemptOutcome, Site};
 use crate::locks::Wish;
@@ -59,12 +59,12 @@ impl Acting {
     }
 
     /// The client's handle of the lock.
-    pub(crate) fn lock(&self) -> Lock<Unfenced> {
+    pub(crate) fn lock(&self) -> compat::UnfencedLock {
         self.wish.lock(&self.client().redlock, self.stage.permits)
     }
 
     /// The same for the client's named owner, where the kind has owners.
-    fn named_lock(&self) -> Lock<Unfenced> {
+    fn named_lock(&self) -> compat::UnfencedLock {
         if self.wish.has_owners() { self.lock().owned_by(&self.client().named) } else { self.lock() }
     }
 
@@ -78,7 +78,7 @@ impl Acting {
 
     async fn perform(&self, task: &Task) {
         let lock = if matches!(task.ask, Ask::Named(_)) { self.named_lock() } else { self.lock() };
-        let lock = if task.end == End::RunOut { lock.lease(self.stage.ttl) } else { lock };
+        let lock = if task.end == End::RunOut { lock.ttl(self.stage.ttl).no_renewal() } else { lock };
         let holding = match task.ask {
             Ask::Try => self.acquire(lock, Duration::ZERO).await,
             Ask::Wait(wait) | Ask::Named(wait) => self.acquire(lock, wait).await,
@@ -98,7 +98,7 @@ impl Acting {
     }
 
     /// Asks for the lock, for so long; with no time at all, once.
-    pub(crate) async fn acquire(&self, lock: Lock<Unfenced>, wait: Duration) -> Option<Holding> {
+    pub(crate) async fn acquire(&self, lock: compat::UnfencedLock, wait: Duration) -> Option<Holding> {
         let attempt = self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), wait);
         self.note(|| format!("acquire #{attempt}, waits {wait:?}"));
         let asking =
@@ -108,7 +108,7 @@ impl Acting {
     }
 
     /// Asks for the lock, and drops that after a while.
-    pub(crate) async fn acquire_for(&self, lock: Lock<Unfenced>, after: Duration) -> Option<Holding> {
+    pub(crate) async fn acquire_for(&self, lock: compat::UnfencedLock, after: Duration) -> Option<Holding> {
         let attempt =
             self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), Duration::ZERO);
         self.note(|| format!("acquire #{attempt}, given up after {after:?}"));
@@ -123,7 +123,7 @@ impl Acting {
         }
     }
 
-    fn outcome(&self, attempt: usize, granted: Result<Guard<Unfenced>, Error>) -> Option<Holding> {
+    fn outcome(&self, attempt: usize, granted: Result<compat::UnfencedGuard, Error>) -> Option<Holding> {
         let now = self.stage.world.now();
         let guard = match granted {
             Ok(guard) => guard,

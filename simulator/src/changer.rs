@@ -60,10 +60,11 @@ async fn make(stage: &Arc<Stage>, client: usize, what: Replacement) -> bool {
 
 fn set_change(what: Replacement, stage: &Stage) -> SetChange {
     let name = |number: usize| stage.servers[number].name();
-    match (what.joins, what.leaves) {
+    let change = match (what.joins, what.leaves) {
         (Some(joins), Some(leaves)) => SetChange::replace(name(leaves), name(joins)),
         (Some(joins), None) => SetChange::add(name(joins)),
         (None, Some(leaves)) => SetChange::remove(name(leaves)),
         (None, None) => unreachable!("it changes something"),
-    }
+    };
+    change.by_name()
 }

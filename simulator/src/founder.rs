@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::{Error, Init};
+use quorate::Init;
 use tokio::sync::oneshot;
 
 use crate::left::Left;
@@ -24,15 +24,17 @@ pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
     founders.iter().for_each(|client| stage.kill(*client));
 }
 
-/// If no client ever used these masters, what is refused at first says by which fingerprint they
-/// are known.
+/// If no client ever used these masters, it says so.
 async fn begin(stage: Arc<Stage>, client: usize, are_used: bool) {
     let redlock = &stage.clients[client].redlock;
-    let how = if are_used { Init::new() } else { Init::new().never_used("") };
-    let mut begun = redlock.init(how).await;
-    if let Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) = &begun {
-        begun = redlock.init(Init::new().never_used(fingerprint)).await;
-    }
+    let begun = if are_used {
+        redlock.init(Init::new()).await
+    } else {
+        match redlock.fingerprint().await {
+            Ok(fingerprint) => redlock.init(Init::new().never_used(fingerprint)).await,
+            Err(error) => Err(error),
+        }
+    };
     stage.world.note(|| match &begun {
         Ok(()) => format!("c{client}     its set has begun"),
         Err(error) => format!("c{client}     its set has not begun: {error:#}"),

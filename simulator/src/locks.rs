@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quorate::{Lock, Redlock, Unfenced};
+use quorate::{Redlock, compat};
 use quorate_testkit::Dice;
 
 /// A kind of lock.
@@ -145,7 +145,7 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// A client's lock for it.
-    pub(crate) fn lock(&self, redlock: &Redlock, permits: Option<u32>) -> Lock<Unfenced> {
+    pub(crate) fn lock(&self, redlock: &Redlock, permits: Option<u32>) -> compat::UnfencedLock {
         let name = &*self.names[0];
         let lock = match self.kind {
             Locks::Reentrant => redlock.lock(name),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate::fence::FencingToken;
-use quorate::{Guard, Moment, Unfenced};
+use quorate::{Moment, compat};
 
 use crate::clocks::ClientClock;
 use crate::history::{Attempt, AttemptOutcome, ClientNumber, History, Hold, Pause, Time};
@@ -28,20 +28,24 @@ struct RecorderState {
 pub(crate) struct Held {
     client: ClientNumber,
     clock: Arc<ClientClock>,
-    guard: Mutex<Option<Arc<Guard<Unfenced>>>>,
+    guard: Mutex<Option<Arc<compat::UnfencedGuard>>>,
 }
 
 impl Held {
-    pub(crate) fn new(client: ClientNumber, clock: Arc<ClientClock>, guard: Guard<Unfenced>) -> Arc<Self> {
+    pub(crate) fn new(
+        client: ClientNumber,
+        clock: Arc<ClientClock>,
+        guard: compat::UnfencedGuard,
+    ) -> Arc<Self> {
         Arc::new(Self { client, clock, guard: Mutex::new(Some(Arc::new(guard))) })
     }
 
     /// The guard, while nobody took it out.
-    pub(crate) fn guard(&self) -> Option<Arc<Guard<Unfenced>>> {
+    pub(crate) fn guard(&self) -> Option<Arc<compat::UnfencedGuard>> {
         self.guard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn take(&self) -> Option<Guard<Unfenced>> {
+    pub(crate) fn take(&self) -> Option<compat::UnfencedGuard> {
         let guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
         guard.and_then(Arc::into_inner)
     }

@@ -63,7 +63,10 @@ use crate::inner::Inner;
 use crate::invalid::Invalid;
 
 /// Waits for an operation of this client, if this thread may wait.
-pub(crate) fn wait<T>(client: &Inner, operation: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+pub(crate) fn wait<T, E: From<Invalid>>(
+    client: &Inner,
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     wait_unless_lent(client.host.has_own_thread(), operation)
 }
 
@@ -80,10 +83,10 @@ pub(crate) fn wait_within(
 }
 
 /// Waits for an operation, if this thread may wait and the engine has its own thread.
-pub(crate) fn wait_unless_lent<T>(
+pub(crate) fn wait_unless_lent<T, E: From<Invalid>>(
     has_own_thread: bool,
-    operation: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     check(has_own_thread)?;
     caller::block_on(operation)
 }

@@ -128,7 +128,8 @@ impl Attempt {
 
     /// The error of an attempt that was not granted.
     pub(super) fn denied(&self) -> Error {
-        verdict::denied(&self.hold.name, self.hold.permits(), self.round().votes())
+        let Hold { name, owner, .. } = &*self.hold;
+        verdict::denied(name, self.hold.permits(), self.round().votes(), owner.client())
     }
 
     /// Whether a round that was granted has its token, so that there is nothing more to ask.

@@ -22,9 +22,8 @@ use super::init::{LOOK, NO_RECORDS};
 use super::quorum::quorum;
 use crate::clock::Moment;
 use crate::config::MAX_MASTERS;
-use crate::error::Error;
 use crate::master_set::MasterSet;
-use crate::set::Tell;
+use crate::set::{SetError, Tell};
 use crate::trust::{Accepted, Ballot, MasterRecord, MasterStatus, MemberState, Members, Proposal, Standing};
 
 /// How long to wait for the last masters to be told of a change: as long as a connection may take
@@ -101,9 +100,9 @@ impl Engine {
         self: &Arc<Self>,
         mut steps: Vec<ChangeStep>,
         tell: Tell,
-    ) -> Result<(), Error> {
+    ) -> Result<(), SetError> {
         let engine = self.clone();
-        self.run_while_wanted(async move {
+        self.run_on_set(async move {
             let _only_one = engine.changing.lock().await;
             let _until_then = EndJoining(&engine);
             engine.until_set_is_known(engine.clock().now()).await?;
@@ -116,7 +115,7 @@ impl Engine {
                 if old == new {
                     let why =
                         "it would replace itself: a master that is back has its place again without that";
-                    return Err(Error::NotChanged { why: why.into() });
+                    return Err(SetError::not_changed(why));
                 }
                 engine.is_to_replace(old, new, &newest)?;
                 if !engine.answers(old).await {
@@ -140,21 +139,21 @@ impl Engine {
     }
 
     /// Names a master as the set does.
-    fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), Error> {
+    fn look_up(&self, step: &mut ChangeStep, newest: &MasterRecord) -> Result<(), SetError> {
         let leaves = matches!(step, ChangeStep::Remove { .. });
         let (ChangeStep::Add { name, .. } | ChangeStep::Remove { name }) = step;
         if let Some(own) = self.dispatcher.trust().membership().own_name(name) {
             *name = own;
         } else if leaves {
             let why = format!("{name} is none of its masters, which are {}", newest.members.names());
-            return Err(Error::NotChanged { why: why.into() });
+            return Err(SetError::not_changed(why));
         }
         Ok(())
     }
 
     /// Whether `new` is to join in the place of `old`: not so where it was one of the set already,
     /// before a change that was cut short had it join.
-    fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), Error> {
+    fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), SetError> {
         let has = |its: &Members, name: &str| its.id_of(name).is_some();
         let now = &newest.members;
         let was_cut_short =
@@ -163,7 +162,7 @@ impl Engine {
             return Ok(());
         }
         let why = format!("{new} is one of its masters already; to have one less, remove {old}");
-        Err(Error::NotChanged { why: why.into() })
+        Err(SetError::not_changed(why))
     }
 
     /// Whether the member of this name answers.
@@ -173,7 +172,7 @@ impl Engine {
         tokio::time::timeout(TELLING, self.dispatcher.ready(index)).await.is_ok()
     }
 
-    async fn take(&self, step: &ChangeStep, tell: &Tell) -> Result<(), Error> {
+    async fn take(&self, step: &ChangeStep, tell: &Tell) -> Result<(), SetError> {
         // Since when masters were waited for that have to answer.
         let mut began = self.clock().now();
         let mut watch: Option<ListBefore> = None;
@@ -228,7 +227,7 @@ impl Engine {
     }
 
     /// The record of the set in the newest generation that its masters show.
-    async fn until_set_is_known(&self, began: Moment) -> Result<MasterRecord, Error> {
+    async fn until_set_is_known(&self, began: Moment) -> Result<MasterRecord, SetError> {
         let trust = self.dispatcher.trust();
         loop {
             let seen = trust.record_seen.notified();
@@ -238,10 +237,10 @@ impl Engine {
             }
             let misfit = trust.membership().misfit();
             if trust.membership().knows_no_set() {
-                return Err(Error::NotChanged { why: NO_RECORDS.into() });
+                return Err(SetError::not_changed(NO_RECORDS));
             }
             if let Some(why) = misfit {
-                return Err(Error::NotChanged { why });
+                return Err(SetError::not_changed(why));
             }
             let waited = self.clock().now().since(began);
             let needed = quorum(self.dispatcher.voters().len());
@@ -251,7 +250,7 @@ impl Engine {
                 let is_refused = status.iter().any(refuses) && trust.membership().newest().is_none();
                 let why = self.in_the_way().await;
                 return Err(if is_refused {
-                    Error::NotChanged { why: why.into() }
+                    SetError::not_changed(why)
                 } else {
                     unfinished(format!("too few masters answer whose clocks agree: {why}"))
                 });
@@ -261,8 +260,8 @@ impl Engine {
     }
 
     /// What the set is to be after this step.
-    fn next_members(&self, step: &ChangeStep, now: &Members) -> Result<Members, Error> {
-        let not_changed = |why: String| Err(Error::NotChanged { why: why.into() });
+    fn next_members(&self, step: &ChangeStep, now: &Members) -> Result<Members, SetError> {
+        let not_changed = |why: String| Err(SetError::not_changed(why));
         Ok(match step {
             ChangeStep::Add { .. } if now.len() >= MAX_MASTERS => {
                 return not_changed(format!("a set has {MAX_MASTERS} masters at most"));
@@ -290,12 +289,12 @@ impl Engine {
     }
 
     /// The index of the master of this name, which is to join.
-    fn make_room(&self, name: &Arc<str>) -> Result<usize, Error> {
+    fn make_room(&self, name: &Arc<str>) -> Result<usize, SetError> {
         self.dispatcher.trust().membership().make_room(name).ok_or_else(no_room)
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
-    async fn until_prepared(&self, name: &Arc<str>, url: &str, tell: &Tell) -> Result<(), Error> {
+    async fn until_prepared(&self, name: &Arc<str>, url: &str, tell: &Tell) -> Result<(), SetError> {
         let until = self.clock().now() + self.settings().wait;
         loop {
             let is_one = |newest: &MasterRecord| newest.members.id_of(name).is_some();
@@ -307,7 +306,7 @@ impl Engine {
             let left = until.since(self.clock().now());
             let is_denied = self.dispatcher.trust().denying().has(self.make_room(name)?);
             if left.is_zero() || is_denied {
-                return Err(Error::NotChanged { why: format!("{name} cannot join: {why}").into() });
+                return Err(SetError::not_changed(format!("{name} cannot join: {why}")));
             }
             tell(&format!("{name} to be ready ({why})"), left);
             tokio::time::sleep(left.min(LOOK)).await;
@@ -316,7 +315,7 @@ impl Engine {
 
     /// Makes a master a candidate of the set. Returns for how long it has no vote yet; `None` where
     /// it is no candidate yet.
-    async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, Error> {
+    async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, SetError> {
         let trust = self.dispatcher.trust();
         let index = self.make_room(name)?;
         self.dispatcher.join(index, url);
@@ -331,7 +330,7 @@ impl Engine {
                 if record.set != newest.set && record.state == MemberState::Member =>
             {
                 let why = format!("{name} is a master of another set: {}", record.members.names());
-                Err(Error::NotChanged { why: why.into() })
+                Err(SetError::not_changed(why))
             }
             _ => Ok(None),
         }
@@ -344,7 +343,7 @@ impl Engine {
         newest: &MasterRecord,
         watch: &mut Option<ListBefore>,
         began: Moment,
-    ) -> Result<Duration, Error> {
+    ) -> Result<Duration, SetError> {
         if newest.earlier.is_empty() {
             return Ok(Duration::ZERO);
         }
@@ -434,7 +433,7 @@ impl Engine {
         newest: &MasterRecord,
         next: &Members,
         watch: Option<&ListBefore>,
-    ) -> Result<Duration, Error> {
+    ) -> Result<Duration, SetError> {
         let trust = self.dispatcher.trust();
         let all = newest.members.len();
         let mut highest = Ballot::default();
@@ -462,7 +461,7 @@ impl Engine {
                 Some(Some(found)) => found,
                 Some(None) => {
                     let why = "a newer build of Quorate has proposed what this one cannot read";
-                    return Err(Error::NotChanged { why: why.into() });
+                    return Err(SetError::not_changed(why));
                 }
                 None if !self.is_watched(newest, &promises, watch) => {
                     return Err(unfinished("a master forgot meanwhile what it knew".to_owned()));
@@ -503,7 +502,7 @@ impl Engine {
 
     /// For how long yet most masters of the next generation have no vote; an error where most do
     /// not answer.
-    fn majority_in(&self, next: &Members, promises: &Promises) -> Result<Duration, Error> {
+    fn majority_in(&self, next: &Members, promises: &Promises) -> Result<Duration, SetError> {
         let joins = self.joining();
         let trust = self.dispatcher.trust();
         let time = trust.trusted().low;
@@ -524,7 +523,7 @@ impl Engine {
         let there = there.len();
         let why =
             format!("the set would be {names}, and {there} of these {all} answer, which is no majority");
-        Err(Error::NotChanged { why: why.into() })
+        Err(SetError::not_changed(why))
     }
 
     /// Whether somebody else had the generation after this one decided, or began another set.
@@ -544,7 +543,7 @@ impl Engine {
     }
 
     /// Has every master that answers told of the newest generation; those that have left it, too.
-    async fn until_carried(&self, before: MasterSet) -> Result<(), Error> {
+    async fn until_carried(&self, before: MasterSet) -> Result<(), SetError> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
         loop {
@@ -571,12 +570,12 @@ impl Engine {
     }
 }
 
-fn no_room() -> Error {
-    Error::NotChanged { why: "this client has seen too many masters: run it again".into() }
+fn no_room() -> SetError {
+    SetError::not_changed("this client has seen too many masters: run it again")
 }
 
-fn unfinished(why: String) -> Error {
-    Error::ChangeUnfinished { why: why.into() }
+fn unfinished(why: String) -> SetError {
+    SetError::Unfinished { why: why.into() }
 }
 
 /// Whether so many masters of a list are in each majority of it: half of them, if it is even. Most

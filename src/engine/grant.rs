@@ -87,14 +87,25 @@ impl Grant {
         self.hold.loss(self.generation, self.engine.clock().now())
     }
 
+    /// Waits until the lease is lost or released, and returns how. The future does not keep it.
+    pub(crate) fn lost(&self) -> impl Future<Output = Error> + Send + use<> {
+        let hold = self.hold.clone();
+        let generation = self.generation;
+        let clock = self.engine.clock().clone();
+        async move {
+            loop {
+                let ended = hold.ended(generation);
+                if let Some(loss) = hold.loss(generation, clock.now()) {
+                    return loss;
+                }
+                ended.cancelled().await;
+            }
+        }
+    }
+
     /// Cancelled when the lease is lost or over.
     pub(crate) fn ended(&self) -> CancellationToken {
-        if let Some(mut lease) = self.lease() {
-            return lease.ended();
-        }
-        let over = CancellationToken::new();
-        over.cancel();
-        over
+        self.hold.ended(self.generation)
     }
 
     /// Why the last renewal failed, if it did.

@@ -164,7 +164,7 @@ impl Engine {
             // Masters of another kind have no records.
             let tells = is_known() || votes.iter().all(|vote| vote.outcome.is_answer());
             if !tells && handover.check(&self.fingerprint()).is_err() {
-                return Err(verdict::denied(handover.name(), None, votes));
+                return Err(verdict::denied(handover.name(), None, votes, self.client()));
             }
         }
         Ok(handover.check(&self.fingerprint())?)
@@ -187,7 +187,9 @@ impl Engine {
             let votes = transfer.round().votes();
             let error = match verdict::misuse(&hold.name, hold.permits(), &votes) {
                 Some(misuse) => misuse,
-                None if verdict::is_held(&votes) => verdict::denied(&hold.name, hold.permits(), votes),
+                None if verdict::is_held(&votes) => {
+                    verdict::denied(&hold.name, hold.permits(), votes, self.client())
+                }
                 None => verdict::not_ours(&hold.name, votes),
             };
             transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });

@@ -174,14 +174,29 @@ impl Hold {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// How the lease of `generation` was lost, as an error; `None` while it stands at `now`.
+    /// Cancelled when the lease of `generation` is lost or over.
+    pub(super) fn ended(&self, generation: u64) -> CancellationToken {
+        let mut lease = self.lease();
+        if lease.generation == generation {
+            return lease.ended();
+        }
+        let over = CancellationToken::new();
+        over.cancel();
+        over
+    }
+
+    /// How the lease of `generation` ended, as an error; `None` while it stands at `now`.
     pub(crate) fn loss(&self, generation: u64, now: Moment) -> Option<Error> {
         let lease = self.lease();
         if lease.generation != generation {
             return Some(self.lost_error(Loss::Expired, &[]));
         }
-        let is_over = now >= lease.timer.deadline;
-        let cause = lease.lost.or(is_over.then_some(Loss::Expired))?;
+        let cause = match lease.lost {
+            Some(cause) => cause,
+            None if lease.timer.deadline == Moment::default() => Loss::Released,
+            None if now >= lease.timer.deadline => Loss::Expired,
+            None => return None,
+        };
         Some(self.lost_error(cause, lease.trouble.as_ref().map_or(&[], |error| error.votes())))
     }
 

@@ -10,9 +10,8 @@ use super::decrees::Said;
 use super::dispatch::CONNECTING;
 use super::engine::Engine;
 use super::quorum::quorum;
-use crate::error::Error;
 use crate::master_set::MasterSet;
-use crate::set::Init;
+use crate::set::{Init, SetError};
 use crate::text::digest;
 use crate::trust::{Ballot, Beginning, Membership, Proposal, Standing, Trust};
 
@@ -27,9 +26,9 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 pub(super) const NO_RECORDS: &str = "no master has a record of a set: `quorate init` begins one";
 
 impl Engine {
-    pub(crate) async fn init(self: &Arc<Self>, how: Init) -> Result<(), Error> {
+    pub(crate) async fn init(self: &Arc<Self>, how: Init) -> Result<(), SetError> {
         let engine = self.clone();
-        self.run_while_wanted(async move {
+        self.run_on_set(async move {
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
@@ -49,9 +48,18 @@ impl Engine {
         .await
     }
 
-    pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), Error> {
+    /// Runs an operation on the set for as long as the caller waits for it.
+    pub(super) async fn run_on_set<T: Send + 'static>(
+        self: &Arc<Self>,
+        operation: impl Future<Output = Result<T, SetError>> + Send + 'static,
+    ) -> Result<T, SetError> {
+        let done = self.run_while_wanted(async { Ok(operation.await) });
+        done.await.unwrap_or(Err(SetError::Closed))
+    }
+
+    pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), SetError> {
         let engine = self.clone();
-        self.run_while_wanted(async move {
+        self.run_on_set(async move {
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
             trust.membership().forget_misfits();
@@ -64,31 +72,43 @@ impl Engine {
             if goes_on.await? {
                 return Ok(());
             }
-            Err(Error::NotBegun { why: NO_RECORDS.into(), fingerprint: None, permanent: true })
+            Err(SetError::not_begun(NO_RECORDS, true))
+        })
+        .await
+    }
+
+    /// What names the processes of the masters to a person, if none has a record.
+    pub(crate) async fn fingerprint_of_new_masters(self: &Arc<Self>) -> Result<Arc<str>, SetError> {
+        let engine = self.clone();
+        self.run_on_set(async move {
+            engine.dispatcher.trust().membership().forget_misfits();
+            Ok(fingerprint_of(&engine.unrecorded().await?))
         })
         .await
     }
 
     /// The processes of the masters, if they are the ones that a person named, and none has a
     /// record.
-    async fn never_used(self: &Arc<Self>, fingerprint: &str) -> Result<Vec<Arc<str>>, Error> {
-        let seen = self.until(self.dispatcher.voters().len(), |trust| {
-            let membership = trust.membership();
-            membership.has_record().map(Err).or_else(|| membership.unrecorded().map(Ok))
-        });
-        let run_ids = match seen.await? {
-            Ok(run_ids) => run_ids,
-            Err(master) => {
-                let why = format!("{master} has a record, so it was used: begin it without --never-used");
-                return Err(Error::NotBegun { why: why.into(), fingerprint: None, permanent: true });
-            }
-        };
+    async fn never_used(self: &Arc<Self>, fingerprint: &str) -> Result<Vec<Arc<str>>, SetError> {
+        let run_ids = self.unrecorded().await?;
         let its = fingerprint_of(&run_ids);
         if *its == *fingerprint {
             return Ok(run_ids);
         }
         let why = format!("the fingerprint of these masters is {its}, and not {fingerprint:?}");
-        Err(Error::NotBegun { why: why.into(), fingerprint: Some(its), permanent: true })
+        Err(SetError::not_begun(why, true))
+    }
+
+    /// The processes of the masters, if none has a record.
+    async fn unrecorded(self: &Arc<Self>) -> Result<Vec<Arc<str>>, SetError> {
+        let seen = self.until(self.dispatcher.voters().len(), |trust| {
+            let membership = trust.membership();
+            membership.has_record().map(Err).or_else(|| membership.unrecorded().map(Ok))
+        });
+        seen.await?.map_err(|master| {
+            let why = format!("{master} has a record, so it was used: begin it without --never-used");
+            SetError::not_begun(why, true)
+        })
     }
 
     /// Waits for what the records of `needed` masters come to, with all masters connected: for as
@@ -98,7 +118,7 @@ impl Engine {
         self: &Arc<Self>,
         needed: usize,
         what: impl Fn(&Trust) -> Option<T>,
-    ) -> Result<T, Error> {
+    ) -> Result<T, SetError> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
         let mut read_again = began;
@@ -123,7 +143,7 @@ impl Engine {
                     Some(why) => why,
                     None => self.in_the_way().await.into(),
                 };
-                return Err(Error::NotBegun { why, fingerprint: None, permanent });
+                return Err(SetError::not_begun(why, permanent));
             }
             self.until_seen(seen).await;
         }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::engine::Engine;
 use super::extend::MOVES;
 use super::quorum::quorum;
@@ -35,10 +37,12 @@ impl Engine {
     /// What every master knows of the name, each asked within its time-out.
     pub(crate) async fn inspect(self: &Arc<Self>, name: Arc<str>, kind: Kind) -> Result<Sighting, Error> {
         kind.check_name(&name)?;
-        self.run(
-            |engine| async move { Ok(sighting(&engine.look(&name, kind).await, engine.dispatcher.time())) },
-        )
-        .await
+        self.run(|engine| async move { Ok(engine.sighting(&engine.look(&name, kind).await)) }).await
+    }
+
+    /// What the masters said together.
+    pub(super) fn sighting(&self, looks: &[Look]) -> Sighting {
+        sighting(looks, self.dispatcher.time(), self.client())
     }
 
     /// Whether a quorum says that `owner` has this lock, or one permit of it.
@@ -65,7 +69,7 @@ impl Engine {
                 quorum if on >= quorum => Ok(true),
                 // Fewer may be those that joined the set since, and have not heard of the lock yet.
                 quorum if looks.len() - on - unknown >= quorum => Ok(false),
-                _ => Err(verdict::no_quorum(&name, sighting(&looks, engine.dispatcher.time()).votes, false)),
+                _ => Err(verdict::no_quorum(&name, engine.sighting(&looks).votes, false)),
             }
         })
         .await
@@ -176,8 +180,8 @@ fn is_another_kind(seen: &Seen, kind: Kind, permits: Option<u32>) -> bool {
     !kind.is_shared() && *seen.kind != *kind.on_masters(permits)
 }
 
-/// What the masters said together.
-pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
+/// The same at this time, as this client tells it.
+fn sighting(looks: &[Look], now: Duration, client: Uuid) -> Sighting {
     let quorum = quorum(looks.len());
     let seen = || looks.iter().filter_map(|look| look.seen.as_ref());
     let mut parts: BTreeMap<(&str, &str), Vec<&Entry>> = BTreeMap::new();
@@ -185,7 +189,7 @@ pub(super) fn sighting(looks: &[Look], now: Duration) -> Sighting {
         parts.entry((&entry.field, &entry.owner)).or_default().push(entry);
     }
     let mut held: Vec<HeldPart> =
-        parts.values().filter(|on| on.len() >= quorum).map(|on| held_part(on, now)).collect();
+        parts.values().filter(|on| on.len() >= quorum).map(|on| held_part(on, now, client)).collect();
     held.sort_by(|a, b| (a.fencing_token, &a.holder.owner).cmp(&(b.fencing_token, &b.holder.owner)));
     let mut waiting: Vec<u64> = seen().map(|seen| seen.waiting).collect();
     waiting.sort_unstable();
@@ -219,7 +223,7 @@ fn kind_of<'a>(seen: impl Iterator<Item = &'a Seen>) -> Option<LockKind> {
 }
 
 /// The held part that these entries make: all of one owner, each on another master.
-fn held_part(entries: &[&Entry], now: Duration) -> HeldPart {
+fn held_part(entries: &[&Entry], now: Duration, client: Uuid) -> HeldPart {
     let first = entries[0];
     let token = entries.iter().map(|entry| entry.token).max().unwrap_or(0);
     let left = || entries.iter().map(|entry| entry.left);
@@ -229,6 +233,7 @@ fn held_part(entries: &[&Entry], now: Duration) -> HeldPart {
         holder: Holder {
             owner: first.owner.clone(),
             label: first.label.clone(),
+            is_ours: Owner::is_text_of(&first.owner, client),
             held_for: since(token, now),
             masters: entries.len(),
             remaining: left().all(|left| left.is_some()).then(|| left().flatten().max()).flatten(),

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::dispatch::Forward;
 use super::engine::Engine;
-use super::inspect::{Sighting, sighting};
+use super::inspect::Sighting;
 use super::quorum::quorum;
 use super::tally::is_outdated;
 use super::verdict;
@@ -72,7 +72,7 @@ impl Engine {
         for names in new.chunks(NAMES_TOGETHER) {
             let looks = self.look_at_each(names.iter().map(|name| &**name), Kind::Lock).await;
             for (name, looks) in names.iter().zip(looks) {
-                let seen = sighting(&looks, self.dispatcher.time());
+                let seen = self.sighting(&looks);
                 if looks.iter().filter(|look| look.is_answer()).count() < quorum(looks.len()) {
                     return Err(verdict::no_quorum(name, seen.votes, false));
                 }

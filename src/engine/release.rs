@@ -10,7 +10,7 @@ use tokio::sync::MutexGuard;
 use super::engine::Engine;
 use super::extend::MOVES;
 use super::hold::{Hold, HoldState};
-use super::quorum::{Decision, quorum};
+use super::quorum::{Decision, quorum, surely_lost};
 use super::tally::Round;
 use super::verdict;
 use crate::clock::Moment;
@@ -30,6 +30,8 @@ struct Release {
     loss: Option<Error>,
     /// In which generation of the set it was granted.
     granted_under: u64,
+    /// When the last of its entries is surely over.
+    expires_by: Moment,
 }
 
 impl Engine {
@@ -114,13 +116,14 @@ impl Engine {
         hold_state.holds -= 1;
         hold_state.surplus += u32::from(!is_guard);
         let granted_under = hold_state.granted_under;
+        let expires_by = hold_state.expires_by;
         let round = self.send_what_is_left(hold, &mut hold_state);
-        Ok(Release { round, deadline, loss, granted_under })
+        Ok(Release { round, deadline, loss, granted_under, expires_by })
     }
 
     /// Waits for the votes on a release.
     async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
-        let Release { round, deadline, loss, granted_under } = release;
+        let Release { round, deadline, loss, granted_under, expires_by } = release;
         if round.sent >= deadline {
             return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
         }
@@ -146,7 +149,17 @@ impl Engine {
             let trusted = absent.iter().filter(|index| trust.standing_of(*index) == Standing::Trusted);
             not_ours = not_ours.or(trusted.collect());
         }
-        Err(verdict::lost_if(not_ours.len(), &hold.name, round.votes()))
+        let votes = round.votes();
+        if surely_lost(votes.len(), not_ours.len()) {
+            return Err(hold.lost_error(Loss::NotOurs, &votes));
+        }
+        Err(Error::ReleaseUnconfirmed {
+            name: hold.name.clone(),
+            confirmed: released.len(),
+            needed: quorum(votes.len()),
+            free_within: expires_by.since(self.clock().now()),
+            votes: votes.into(),
+        })
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.

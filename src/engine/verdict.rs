@@ -3,15 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
+
 use super::permits::has_free;
 use super::quorum::{quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
+use crate::owner::Owner;
 use crate::vote::{Outcome, Refusal, Vote};
 
 /// The error of a round in which no quorum granted. The first of these that is so: too many masters
 /// refuse for good; a quorum has something else under this name; another owner has the lock, and a
 /// quorum was able to vote; there was no quorum.
-pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
+pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>, client: Uuid) -> Error {
     if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
         return never;
     }
@@ -21,6 +24,7 @@ pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) 
             if let Some(permits) = permits.filter(|_| !has_free(&votes, permits)) {
                 (holder.permits, holder.remaining) = (Some(permits), first_free(&votes));
             }
+            holder.is_ours = Owner::is_text_of(&holder.owner, client);
             Error::Held { name: name.clone(), holder: Box::new(holder), votes: votes.into() }
         }
         _ => no_quorum(name, votes, false),
@@ -67,13 +71,7 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
 /// The error of an extend that no quorum granted: the lease is lost where that is certain, and
 /// otherwise there was no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
-    let not_yours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
-    lost_if(not_yours, name, votes)
-}
-
-/// The same, and that of a release that no quorum granted, where `not_ours` masters still know what
-/// they granted, and say that this owner does not have the lock.
-pub(crate) fn lost_if(not_ours: usize, name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
+    let not_ours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
     if surely_lost(votes.len(), not_ours) {
         Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes: votes.into() }
     } else {
@@ -133,7 +131,15 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
                 let label = label.clone();
                 let held_for = *held_for;
                 let remaining = *remaining;
-                holders.push(Holder { owner, label, held_for, masters: 1, remaining, permits: None });
+                holders.push(Holder {
+                    owner,
+                    label,
+                    is_ours: false,
+                    held_for,
+                    masters: 1,
+                    remaining,
+                    permits: None,
+                });
             }
         }
     }
@@ -145,6 +151,12 @@ pub(crate) fn holder(votes: &[Vote]) -> Option<Holder> {
 mod tests {
     use super::*;
     use crate::vote::{Permits, Silence};
+
+    const CLIENT: Uuid = Uuid::from_u128(7);
+
+    fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>) -> Error {
+        super::denied(name, permits, votes, CLIENT)
+    }
 
     fn votes(outcomes: &[Outcome]) -> Arc<[Vote]> {
         outcomes.iter().cloned().map(Vote::of).collect()
@@ -166,6 +178,17 @@ mod tests {
 
         let error = denied(&name, None, votes(&[DEAD, DEAD, DEAD, held("a", 1), Outcome::Granted]));
         assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 3, late: false, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_holder_of_the_same_client_is_told_to_be_one() {
+        let name = Arc::from("n");
+        for (client, is_ours) in [(CLIENT, true), (Uuid::from_u128(8), false)] {
+            let owner = Owner::new(client, 3).to_string();
+            let error = denied(&name, None, votes(&[held(&owner, 1), held(&owner, 1), DEAD]));
+            assert_eq!(error.holder().unwrap().is_ours, is_ours);
+            assert_eq!(error.to_string().contains("held by this client itself, "), is_ours, "{error}");
+        }
     }
 
     #[test]
@@ -241,9 +264,6 @@ mod tests {
         let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), DEAD, Outcome::Granted, DEAD]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         let gone = votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]);
-        assert!(matches!(not_ours(&name, gone.clone()), Error::Lost { .. }));
-        let error = lost_if(1, &name, gone.clone());
-        assert!(matches!(error, Error::NoQuorum { .. }), "two may have lost their state: {error}");
-        assert!(matches!(lost_if(3, &name, gone), Error::Lost { .. }));
+        assert!(matches!(not_ours(&name, gone), Error::Lost { .. }));
     }
 }

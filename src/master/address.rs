@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use redis::{ConnectionAddr, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
+use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo};
 
 use super::password::{PasswordCallback, PasswordSource};
 use crate::invalid::Invalid;
@@ -28,6 +28,9 @@ pub(crate) enum Endpoint {
     Unix(PathBuf),
 }
 
+const NO_TLS: &str = "this build has no TLS: it needs the feature `tls`";
+const INSECURE: &str = "a certificate is always checked: give its root instead";
+
 impl Address {
     /// Reads a URL. Where it has no password and names no file with one, `password_from` is asked.
     pub(crate) fn parse(url: &str, password_from: Option<&PasswordCallback>) -> Result<Self, Invalid> {
@@ -40,10 +43,10 @@ impl Address {
             _ => return Err(invalid("its scheme is none of redis(s), valkey(s) and unix")),
         };
         if tls && cfg!(not(feature = "tls")) {
-            return Err(invalid("this build has no TLS: it needs the feature `tls`"));
+            return Err(invalid(NO_TLS));
         }
         if tls && rest.contains("#insecure") {
-            return Err(invalid("a certificate is always checked: give its root instead"));
+            return Err(invalid(INSECURE));
         }
         // TLS is ours (see dial.rs), so the parser is only shown plain URLs.
         let plain = format!("{plain}://{rest}");
@@ -51,8 +54,40 @@ impl Address {
         if let Some(why) = unused_part(&plain) {
             return Err(invalid(&why));
         }
+        Self::new(&info, tls, password_file(&plain), password_from, &invalid)
+    }
+
+    /// The address that the redis crate connects to. If it has no password, `password_from` is
+    /// asked.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of(
+        info: &ConnectionInfo,
+        password_from: Option<&PasswordCallback>,
+    ) -> Result<Self, Invalid> {
+        let invalid = |why: &str| Invalid::url(&info.addr().to_string(), why);
+        let tls = match info.addr() {
+            ConnectionAddr::TcpTls { insecure: true, .. } => return Err(invalid(INSECURE)),
+            ConnectionAddr::TcpTls { tls_params: Some(_), .. } => {
+                return Err(invalid("it has certificates of its own: give their root with `tls_root`"));
+            }
+            ConnectionAddr::TcpTls { .. } => true,
+            _ => false,
+        };
+        if tls && cfg!(not(feature = "tls")) {
+            return Err(invalid(NO_TLS));
+        }
+        Self::new(info, tls, None, password_from, &invalid)
+    }
+
+    fn new(
+        info: &ConnectionInfo,
+        tls: bool,
+        password_file: Option<PathBuf>,
+        password_from: Option<&PasswordCallback>,
+        invalid: &dyn Fn(&str) -> Invalid,
+    ) -> Result<Self, Invalid> {
         let endpoint = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
                 Endpoint::Tcp { host: host.to_ascii_lowercase(), port: *port, tls }
             }
             ConnectionAddr::Unix(path) => Endpoint::Unix(path.clone()),
@@ -66,7 +101,7 @@ impl Address {
         if login.db() < 0 {
             return Err(invalid("its database number is negative"));
         }
-        let password = match (login.password(), password_file(&plain)) {
+        let password = match (login.password(), password_file) {
             (Some(_), Some(_)) => {
                 return Err(invalid("it has a password and a password_file: give one of them"));
             }
@@ -250,6 +285,28 @@ mod tests {
         } else {
             assert!(parse("rediss://h").unwrap_err().to_string().contains("feature `tls`"));
         }
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn what_the_redis_crate_connects_to_is_the_address_of_its_url() {
+        let of = |url: &str| Address::of(&url.into_connection_info().unwrap(), None);
+        for url in
+            ["redis://H:7/3", "redis://bob:s%40cret@h", "redis://[::1]:7", "unix:///run/redis.sock?db=2"]
+        {
+            let of = of(url).unwrap();
+            let parsed = parse(url).unwrap();
+            assert_eq!((of.name(), of.endpoint()), (parsed.name(), parsed.endpoint()));
+            assert_eq!(of.login.username(), parsed.login.username());
+            assert_eq!(of.login.password(), parsed.login.password());
+        }
+        assert!(of("redis://h/-1").unwrap_err().to_string().contains("negative"));
+        let tls = |insecure| {
+            let addr = ConnectionAddr::TcpTls { host: "h".into(), port: 1, insecure, tls_params: None };
+            Address::of(&addr.into_connection_info().unwrap(), None)
+        };
+        assert!(tls(true).unwrap_err().to_string().contains("always checked"));
+        assert_eq!(tls(false).is_ok(), cfg!(feature = "tls"));
     }
 
     #[test]

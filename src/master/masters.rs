@@ -15,7 +15,8 @@ pub(crate) struct Masters {
 }
 
 /// Makes a master of its URL, or of its name in the record of the set.
-pub(crate) struct MasterMaker(pub(crate) Box<MakeMaster>);
+#[derive(Clone)]
+pub(crate) struct MasterMaker(pub(crate) Arc<MakeMaster>);
 
 type MakeMaster = dyn Fn(&str) -> Result<Arc<dyn Master>, Invalid> + Send + Sync;
 

@@ -103,7 +103,7 @@ impl Pending {
     }
 
     /// When its caller made it; `None` after its time-out.
-    #[cfg(feature = "simulation")]
+    #[cfg(feature = "unstable-testing")]
     pub fn asked(&self) -> Option<Instant> {
         self.until.map(|until| until - self.kind.timeout())
     }

@@ -79,7 +79,7 @@ impl Renewal {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RenewalOptions {
     /// The lease is not renewed at all.
-    pub(crate) fixed: bool,
+    pub(crate) none: bool,
     pub(crate) interval: Option<Duration>,
     pub(crate) at_most: Option<Duration>,
     pub(crate) times: Option<u32>,
@@ -94,7 +94,7 @@ impl RenewalOptions {
         ttl: Duration,
         usual: &Arc<Renewal>,
     ) -> Result<Option<Arc<Renewal>>, Invalid> {
-        let Self { fixed, interval, at_most, times, heartbeat } = *self;
+        let Self { none, interval, at_most, times, heartbeat } = *self;
         let given = [
             ("renew_every", interval.is_some()),
             ("hold_at_most", at_most.is_some()),
@@ -102,8 +102,8 @@ impl RenewalOptions {
             ("heartbeat", heartbeat.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) if fixed => Err(Invalid::fixed_lease(option)),
-            _ if fixed => Ok(None),
+            Some((option, _)) if none => Err(Invalid::not_renewed(option)),
+            _ if none => Ok(None),
             None if ttl == usual.ttl => Ok(Some(usual.clone())),
             _ => {
                 let interval = interval.unwrap_or(Renewal::every_third_of(ttl).interval);

@@ -24,7 +24,7 @@
 //!
 //! | source | how to decide it |
 //! |---|---|
-//! | time | `Builder::clock` and `EmbeddedMasters::with_clock`; tokio's paused clock for what waits, with all of these |
+//! | time | `Builder::clock` and `EmbeddedMasters::with_clock`; [`PausedClock`] for both |
 //! | randomness | `Builder::random`: identities and jitter |
 //! | scheduling | `Builder::runtime` with a current-thread runtime, or `Builder::executor` |
 //! | hash order | nothing that is seen goes by it |
@@ -37,35 +37,18 @@
 //! ```
 //! # let test = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
 //! # test.block_on(async {
-//! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use quorate::seam::Clock;
-//! use quorate::{Moment, Redlock};
-//! use quorate_testkit::EmbeddedMasters;
+//! use quorate::Redlock;
+//! use quorate_testkit::{EmbeddedMasters, PausedClock};
 //! use tokio::runtime::Handle;
-//! use tokio::time::Instant;
-//!
-//! #[derive(Debug)]
-//! struct Paused(Instant);
-//!
-//! impl Clock for Paused {
-//!     fn now(&self) -> Moment {
-//!         Moment::from_origin(self.0.elapsed())
-//!     }
-//!
-//!     fn wall(&self) -> Duration {
-//!         Duration::from_secs(1_800_000_000) + self.0.elapsed()
-//!     }
-//! }
 //!
 //! // In a `#[tokio::test(start_paused = true)]`:
-//! let clock = Arc::new(Paused(Instant::now()));
-//! let wall = clock.clone();
-//! let masters = EmbeddedMasters::with_clock(3, Arc::new(move || wall.wall().as_micros() as u64));
+//! let clock = PausedClock::start();
+//! let masters = EmbeddedMasters::with_clock(3, clock.of_masters());
 //! let builder = Redlock::builder().masters(&masters).clock(clock).runtime(Handle::current());
 //! let redlock = builder.build()?;
-//! let guard = redlock.lock("invoice:42").lease(Duration::from_secs(20)).acquire().await?;
+//! let guard = redlock.lock("invoice:42").ttl(Duration::from_secs(20)).no_renewal().acquire().await?;
 //! tokio::time::sleep(Duration::from_secs(21)).await; // no time passes
 //! assert!(!guard.is_valid());
 //! redlock.lock("invoice:42").try_acquire().await?;
@@ -107,7 +90,8 @@ pub use compose::{ComposeError, Container, Project, compose_file, skipped};
 pub use dice::Dice;
 #[cfg(feature = "embedded")]
 pub use embedded::{
-    EmbeddedMaster, EmbeddedMasters, EmbeddedServer, Resp, Restart, Snapshot, Store, Subscription, WallClock,
+    EmbeddedMaster, EmbeddedMasters, EmbeddedServer, PausedClock, Resp, Restart, Snapshot, Store,
+    Subscription, WallClock,
 };
 pub use keys::{held_until, in_use};
 pub use masters::Masters;

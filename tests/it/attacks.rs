@@ -265,7 +265,7 @@ async fn a_server_that_is_back_behind_its_address_has_no_vote_for_those_that_saw
         let (first, second) = (client(0..3), client(2..5));
         lead(&proxy, &masters[VICTIM], &[&first, &second]).await;
         lead(&proxy, &other, &[&first, &second]).await;
-        let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        let guard = first.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
         lead(&proxy, &masters[VICTIM], &[]).await;
         crate::until("it to be noticed", async || {
             let _ = second.lock("l").inspect().await;
@@ -289,7 +289,7 @@ async fn clocks_that_are_off_within_the_band_end_no_lease_before_its_guard() {
             let stage = Stage::set(guards).await;
             stage.victim().set_clock_offset(-240);
             [3, 4].iter().for_each(|&at| stage.masters[at].set_clock_offset(240));
-            let guard = stage.first.lock("l").lease(lease).try_acquire().await.unwrap();
+            let guard = stage.first.lock("l").ttl(lease).no_renewal().try_acquire().await.unwrap();
             stage.victim().set_clock_offset(480);
             breaches += usize::from(stage.is_held_by_two_within(lease * 2, &guard).await);
         }
@@ -330,7 +330,7 @@ async fn late_answers_and_a_slow_clock_give_the_lock_to_nobody_else() {
         answering(&holder, 3).await;
         proxies.iter().for_each(Proxy::clear);
         proxies.remove(1);
-        let guard = holder.lock("l").lease(ms(6_000)).try_acquire().await.unwrap();
+        let guard = holder.lock("l").ttl(ms(6_000)).no_renewal().try_acquire().await.unwrap();
         masters[VICTIM].step_clock(late.as_millis() as i64);
         let mut urls = masters.urls();
         urls[0] = "redis://127.0.1.1:1".into();
@@ -351,7 +351,7 @@ async fn a_client_that_was_idle_asks_for_the_time() {
     let redlock = crate::begin_new().clock(clock.clone()).masters(masters.urls()).build().unwrap();
     answering(&redlock, 3).await;
     idle(&clock, &masters, Duration::from_secs(150));
-    let _guard = redlock.lock("l").lease(Duration::from_secs(10)).try_acquire().await.unwrap();
+    let _guard = redlock.lock("l").ttl(Duration::from_secs(10)).no_renewal().try_acquire().await.unwrap();
     for master in masters.iter() {
         let entry: Option<String> = master.command(&["HGET", "quorate:{l}", "x"]);
         let Some(entry) = entry else { continue };
@@ -443,7 +443,7 @@ async fn a_name_that_is_deleted_on_the_master_that_both_quorums_have_is_held_by_
 }
 
 fn read(redlock: &Redlock) -> Lock {
-    redlock.read_lock("l").lease(TTL)
+    redlock.read_lock("l").ttl(TTL).no_renewal()
 }
 
 /// The clock is far ahead while a reader renews, and is put right again. What that reader does
@@ -493,7 +493,7 @@ async fn a_master_that_restarted_is_held_back_for_shared_names_of_every_prefix()
     crate::begun(Guards::On.builder().prefix("other:").masters(stage.masters.urls()), Init::new()).await;
     let first = other(0..3).build().unwrap();
     answering(&first, 3).await;
-    let held = first.plain_mutex("l").lease(TTL).try_acquire().await.unwrap();
+    let held = first.plain_mutex("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     let rival = stage.second.clone();
     stage.masters[VICTIM].restart_empty();
     answering(&rival, 3).await;
@@ -510,7 +510,7 @@ async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine
         let mut stage = Stage::set(Guards::On).await;
         // The record is there when it comes up again; it may still be saving for the copy.
         crate::until("it to be saved", async || stage.victim().try_command::<()>(&["SAVE"]).is_ok()).await;
-        let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        let guard = stage.first.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
         stage.victim().step_clock(-3_600_000);
         stage.masters[VICTIM].restart();
         let its_own = WrongClock(-3_600_000);
@@ -529,7 +529,7 @@ async fn a_client_that_shares_a_wrong_clock_with_its_master_begins_no_quarantine
 #[tokio::test]
 async fn two_wrong_clocks_that_are_heard_first_end_nothing() {
     let stage = Stage::set(Guards::On).await;
-    let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let guard = stage.first.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     let wrong = [1, VICTIM];
     wrong.iter().for_each(|&at| stage.masters[at].step_clock(FAR));
     let misled = Guards::On.build(reach(&stage.masters, 1..4));
@@ -545,7 +545,7 @@ async fn two_wrong_clocks_that_are_heard_first_end_nothing() {
 #[tokio::test]
 async fn a_client_that_shares_a_wrong_clock_with_a_master_ends_nothing_there() {
     let stage = Stage::set(Guards::On).await;
-    let guard = stage.first.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let guard = stage.first.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     stage.victim().step_clock(FAR);
     let its_own = WrongClock(FAR);
     let neighbour =
@@ -641,7 +641,7 @@ async fn whoever_breaks_a_lock_trusts_the_masters_as_before() {
 
 /// A client with another list of masters, of the same length, which meets the set in some of them.
 async fn has_other_list(set: &Redlock, urls: Vec<String>, theirs: &str) {
-    let guard = set.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let guard = set.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     let stranger = Guards::On.builder().masters(urls).build().unwrap();
     for _ in 0..3 {
         let error = stranger.lock("l").wait(ms(200)).acquire().await.unwrap_err();
@@ -683,8 +683,7 @@ async fn of_two_sets_that_begin_together_and_share_a_master_one_is_complete_at_m
             let urls = at.map(|at| masters.urls()[at].clone());
             let builder = Guards::On.builder().max_ttl(TTL).wait(ms(3_000)).masters(urls);
             let redlock = builder.build().unwrap();
-            let refused = redlock.init(Init::new().never_used("?")).await.unwrap_err();
-            let Error::NotBegun { fingerprint: Some(fingerprint), .. } = refused else { return false };
+            let Ok(fingerprint) = redlock.fingerprint().await else { return false };
             redlock.init(Init::new().never_used(fingerprint)).await.is_ok()
         };
         let (one, other) = tokio::join!(begin([0, 1, 2]), begin([2, 3, 4]));
@@ -746,7 +745,7 @@ async fn a_flushall_of_most_masters_gives_the_lock_to_nobody_else() {
         let masters = Masters::start(5);
         let builder = || Guards::On.builder().masters(masters.urls());
         let first = crate::begun(builder(), Init::new()).await;
-        let guard = first.lock("l").lease(TTL).try_acquire().await.unwrap();
+        let guard = first.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
         masters.iter().take(3).for_each(RedisServer::wipe);
         let second = builder().build().unwrap();
         let refused = second.init(Init::new().never_used("?")).await.unwrap_err();

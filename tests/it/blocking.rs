@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use quorate::seam::Clock;
-use quorate::{Error, Guard, Handover, Lock, Loss, Moment, Observed, Redlock, Unfenced};
+use quorate::{Error, Guard, Handover, Loss, Moment, Observed, Redlock, compat};
 use quorate_testkit::{Masters, RedisServer};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{block_in_place, spawn_blocking};
@@ -73,7 +73,7 @@ fn a_lock_is_taken_refused_and_given_back_without_a_runtime() {
 }
 
 /// The methods whose names say which lock they make.
-const KINDS: [fn(&Redlock) -> Lock<Unfenced>; 9] = [
+const KINDS: [fn(&Redlock) -> compat::UnfencedLock; 9] = [
     |redlock| redlock.lock("l").into(),
     |redlock| redlock.fair_lock("l").into(),
     |redlock| redlock.mutex("l").into(),
@@ -87,7 +87,7 @@ const KINDS: [fn(&Redlock) -> Lock<Unfenced>; 9] = [
 
 /// What a lock looks like on a master: its keys, and what is in them, but for its owner and
 /// numbers.
-fn looks(server: &RedisServer, guard: &Guard<Unfenced>) -> Vec<String> {
+fn looks(server: &RedisServer, guard: &compat::UnfencedGuard) -> Vec<String> {
     let owner = guard.owner().to_string();
     let mut keys = server.keys();
     keys.sort();
@@ -165,7 +165,7 @@ fn a_wait_ends_with_its_time() {
     let _held = redlock.lock("l").acquire_blocking().unwrap();
     let error = redlock.lock("l").wait(ms(150)).acquire_blocking().unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { waited, .. } if waited >= ms(150)), "{error}");
-    let error = redlock.lock("l").wait(TTL).poll(ms(2), 3).acquire_blocking().unwrap_err();
+    let error = redlock.lock("l").wait(TTL).poll_every(ms(2), 3).acquire_blocking().unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 3, .. }), "{error}");
 }
 
@@ -265,7 +265,7 @@ fn a_sleep_under_the_lock_ends_when_the_lease_is_lost() {
     assert!(matches!(guard.sleep_blocking(Duration::ZERO), Err(Error::Lost { .. })));
 
     // And when a lease runs out that nobody renews.
-    let fixed = redlock.lock("m").lease(2 * crate::PATIENT).acquire_blocking().unwrap();
+    let fixed = redlock.lock("m").ttl(2 * crate::PATIENT).no_renewal().acquire_blocking().unwrap();
     assert!(is_lost(fixed.sleep_blocking(Duration::MAX)));
 }
 
@@ -295,7 +295,7 @@ fn a_sleep_that_outlasted_the_lease_unseen_says_so() {
     let masters = Masters::start(3);
     let clock = Arc::new(Stalling::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL).acquire_blocking().unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().acquire_blocking().unwrap();
     clock.thread.set(thread::current().id()).unwrap();
     assert!(is_lost(guard.sleep_blocking(ms(1))));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use quorate::{Builder, Error, Init, Redlock, SetChange, Standing};
+use quorate::{Builder, Error, Init, Redlock, SetChange, SetError, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::shared::CHANNEL;
@@ -149,7 +149,7 @@ fn alias(server: &RedisServer) -> String {
 
 async fn refusal(operator: &Redlock, change: SetChange) -> String {
     match operator.change_members(change).await {
-        Err(Error::NotChanged { why, .. }) => why.to_string(),
+        Err(SetError::NotChanged { why, .. }) => why.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -193,7 +193,7 @@ async fn what_can_never_be_is_refused_before_anything_is_changed() {
     b.kill();
     for operator in [first, client(&[a, b]).wait(ms(500)).build().unwrap()] {
         let error = operator.change_members(SetChange::remove(b.url())).await.unwrap_err();
-        assert!(matches!(error, Error::ChangeUnfinished { .. }) && error.is_retryable(), "{error}");
+        assert!(matches!(error, SetError::Unfinished { .. }) && error.is_retryable(), "{error}");
     }
 }
 
@@ -500,7 +500,7 @@ async fn who_releases_what_another_has_by_now_is_told_so_after_a_change() {
     let long = Duration::from_secs(20);
     let longer = || client(&all).max_ttl(long).ttl(long);
     let redlock = begun(longer(), Init::new()).await;
-    let guard = redlock.lock("l").lease(long).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(long).no_renewal().acquire().await.unwrap();
     redlock.change_members(SetChange::remove(servers[3].url())).await.unwrap();
     let other = longer().build().unwrap();
     servers[2].freeze();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use quorate::fence::FencingToken;
-use quorate::{Guard, Lock, Owner, Redlock, Unfenced};
+use quorate::{Owner, Redlock, compat};
 use quorate_simulator::checkers::{crowd, fences, windows};
 use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
 use quorate_testkit::{Masters, eventually};
@@ -24,7 +24,7 @@ const PERMITS: u32 = 3;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// What somebody asks for: a lock, and the names that it is about.
-type Wish = (Lock<Unfenced>, Names);
+type Wish = (compat::UnfencedLock, Names);
 
 /// The names that a lock is about, and whether others may have the same at the same time.
 #[derive(Clone)]
@@ -87,7 +87,7 @@ struct Actor<'a> {
 
 /// A guard while it is held.
 struct Held {
-    guard: Guard<Unfenced>,
+    guard: compat::UnfencedGuard,
     names: Names,
     asked: Time,
     granted: Time,
@@ -136,7 +136,7 @@ impl Actor<'_> {
             let (lock, names) = self.crowd.kind.0(self.redlock, &mut self.dice);
             let lock = if self.crowd.kind.1 && self.dice.bool() { lock.owned_by(&self.me) } else { lock };
             let runs_out = self.dice.u8(..10) == 0;
-            let asked = if runs_out { lock.clone().lease(ms(300)) } else { lock.clone() };
+            let asked = if runs_out { lock.clone().ttl(ms(300)).no_renewal() } else { lock.clone() };
             let Some(mut held) = self.acquire(asked, &names).await else { continue };
             self.work(&mut held, &lock).await;
             self.end(held, runs_out).await;
@@ -144,7 +144,7 @@ impl Actor<'_> {
     }
 
     /// Asks once, for some time, or until it changes its mind.
-    async fn acquire(&mut self, lock: Lock<Unfenced>, names: &Names) -> Option<Held> {
+    async fn acquire(&mut self, lock: compat::UnfencedLock, names: &Names) -> Option<Held> {
         let asked = self.crowd.now();
         let patience = ms(self.dice.u64(1..300));
         let outcome = match self.dice.u8(..4) {
@@ -173,7 +173,7 @@ impl Actor<'_> {
     }
 
     /// Does this and that under the lock.
-    async fn work(&mut self, held: &mut Held, lock: &Lock<Unfenced>) {
+    async fn work(&mut self, held: &mut Held, lock: &compat::UnfencedLock) {
         for _ in 0..self.dice.u8(..4) {
             match self.dice.u8(..4) {
                 0 => drop(held.guard.extend(ms(self.dice.u64(200..2_000))).await),

@@ -183,16 +183,16 @@ async fn a_clock_that_is_off_is_measured() {
     assert_eq!((report.can_vote(), report.severity()), (3, Severity::Warn), "{report}");
 }
 
-/// A server's URL for a user with the rights of the README.
+/// A server's URL for a user with the rights of docs/OPERATIONS.md.
 fn with_rights(server: &RedisServer) -> String {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let rule = readme.lines().find(|line| line.starts_with("ACL SETUSER quorate")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/OPERATIONS.md")).unwrap();
+    let rule = page.lines().find(|line| line.starts_with("ACL SETUSER quorate")).unwrap();
     let _: () = server.command(&rule.split_whitespace().collect::<Vec<_>>());
     format!("redis://quorate:secret@127.0.0.1:{}", server.port())
 }
 
 #[tokio::test]
-async fn the_rights_of_the_readme_are_enough_for_every_kind() {
+async fn the_documented_rights_are_enough_for_every_kind() {
     let masters = Masters::start_with(3, KEEPING);
     let redlock = begin(masters.iter().map(with_rights)).build().unwrap();
     let [lock, mutex, fair] = [redlock.lock("l"), redlock.mutex("m"), redlock.fair_lock("f")];

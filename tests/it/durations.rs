@@ -22,13 +22,12 @@ const BUILDER: &Setters<Builder> = &[
 
 const LOCK: &Setters<Lock> = &[
     ("ttl", Lock::ttl),
-    ("lease", Lock::lease),
     ("lock_delay", Lock::lock_delay),
     ("renew_every", Lock::renew_every),
     ("hold_at_most", Lock::hold_at_most),
     ("heartbeat", Lock::heartbeat),
     ("wait", Lock::wait),
-    ("poll", |lock, interval| lock.poll(interval, 2)),
+    ("poll_every", |lock, interval| lock.poll_every(interval, 2)),
 ];
 
 const ELECTION: &Setters<Election> = &[

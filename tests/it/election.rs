@@ -117,7 +117,7 @@ async fn a_leader_that_died_is_followed_when_its_lease_is_over() {
     let masters = Masters::start(3);
     let (here, there) = (patient(&masters), patient(&masters));
     // Nobody renews it, and nobody releases it.
-    let dead = ManuallyDrop::new(here.lock("l").lease(ms(4_000)).acquire().await.unwrap());
+    let dead = ManuallyDrop::new(here.lock("l").ttl(ms(4_000)).no_renewal().acquire().await.unwrap());
     let next = soon("the next leader", there.election("l").campaign()).await.unwrap();
     assert!(!dead.is_valid(), "both lead");
     assert!(next.term() > dead.fencing_token());
@@ -152,7 +152,7 @@ async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campai
                 async move {
                     loop {
                         if !is_first {
-                            return Ok::<_, Error>(leadership.term().get());
+                            return leadership.term().get();
                         }
                         terms.send((0, work.0.now() + leadership.remaining())).unwrap();
                         tokio::time::sleep(ms(10)).await;
@@ -189,7 +189,7 @@ async fn a_leader_that_is_deposed_is_told() {
     let leadership = election.campaign().await.unwrap();
     on_all(&masters).await;
     patient(&masters).lock("l").force_release(&leadership.owner()).await.unwrap();
-    let work = leadership.run(std::future::pending::<Result<(), Error>>());
+    let work = leadership.run(std::future::pending::<()>());
     let error = soon("the loss", work).await.unwrap_err();
     assert!(matches!(error, Error::Lost { cause: Loss::NotOurs, .. }), "{error}");
     assert!(matches!(leadership.lost().await, Error::Lost { cause: Loss::NotOurs, .. }));
@@ -202,11 +202,10 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
     let election = redlock.election("l");
-    let leads = async |leadership: Arc<Leadership>| Ok::<_, Error>(leadership.is_leader());
+    let leads = async |leadership: Arc<Leadership>| leadership.is_leader();
     assert!(election.lead(leads).await.unwrap());
-    let failed: Result<(), Box<dyn std::error::Error>> =
-        election.lead(async |_| Err("disk full".into())).await;
-    assert_eq!(failed.unwrap_err().to_string(), "disk full");
+    let failed: Result<(), &str> = election.lead(async |_| Err("disk full")).await.unwrap();
+    assert_eq!(failed, Err("disk full"));
     let next = redlock.election("l").wait(Duration::ZERO).campaign().await;
     drop(next.expect("it has resigned when it returns"));
     eventually(SOON, || masters.empty()).await;
@@ -219,7 +218,7 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
         stop.cancel();
         async move {
             let _work = work;
-            std::future::pending::<Result<(), Error>>().await
+            std::future::pending::<()>().await
         }
     };
     let error = soon("the end", election.lead(work)).await.unwrap_err();
@@ -229,15 +228,13 @@ async fn work_that_is_done_ends_it_and_so_does_a_token() {
     let next = redlock.election("l").wait(Duration::ZERO).campaign().await;
     drop(next.expect("it has resigned when it returns"));
 
-    let work = async |_| -> Result<(), Error> { panic!("it goes through") };
+    let work = async |_| -> () { panic!("it goes through") };
     let panics = tokio::spawn(async move { redlock.election("l").lead(work).await });
     assert!(soon("the panic", panics).await.unwrap_err().is_panic());
     eventually(SOON, || masters.empty()).await;
 }
 
-async fn no_work(_: Arc<Leadership>) -> Result<(), Error> {
-    Ok(())
-}
+async fn no_work(_: Arc<Leadership>) {}
 
 #[tokio::test]
 async fn a_wait_bounds_a_campaign() {
@@ -279,7 +276,7 @@ async fn a_campaign_waits_for_longer_than_any_wait_may_be() {
     for ticket in tickets {
         let Resp::Bulk(ticket) = ticket else { panic!("{ticket:?}") };
         let ticket = String::from_utf8(ticket).unwrap();
-        let (client, number) = ticket.split_once(':').unwrap();
+        let (client, number) = crate::client_and_number(&ticket);
         masters.iter().for_each(|master| {
             master.server().command(&["PUBLISH", &format!("quorate:wake:{client}"), number]);
         });

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use quorate::{Builder, Error, Init, Redlock};
+use quorate::{Builder, Init, Redlock};
 use quorate_testkit::Masters;
 
 /// The same, from a machine that is not too busy to connect in time.
@@ -42,11 +42,8 @@ async fn a_process_with_variables() {
 /// Has new masters begin as a set, with this builder's terms.
 fn begin(builder: Builder) {
     let redlock = builder.build().unwrap();
-    let init = |its: &str| redlock.init_blocking(Init::new().never_used(its));
-    match init("") {
-        Err(Error::NotBegun { fingerprint: Some(its), .. }) => init(&its).unwrap(),
-        other => panic!("{other:?}"),
-    }
+    let fingerprint = redlock.fingerprint_blocking().unwrap();
+    redlock.init_blocking(Init::new().never_used(fingerprint)).unwrap();
 }
 
 #[test]

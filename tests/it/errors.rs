@@ -26,10 +26,12 @@ async fn an_error_tells_what_happened_on_every_master() {
 
     let error = redlock.lock("job:7").try_acquire().await.unwrap_err();
     let text = error.to_string();
-    let wanted = format!("lock \"job:7\" is held by {} for ", guard.owner());
+    let wanted =
+        format!("lock \"job:7\" is held by this client itself, {}", &guard.owner().to_string()[..16]);
     assert!(text.starts_with(&wanted) && text.contains("for at most "), "{text}");
     assert!(!text.contains("127.0.0.1"), "{text}");
     let whole = format!("{error:#}");
+    assert!(whole.contains(&format!(" {} ", std::process::id())), "the default label: {whole}");
     assert!(whole.contains("masters say so") && whole.contains("127.0.0.1:1 unreachable"), "{whole}");
     assert!(masters.iter().all(|server| whole.contains(&server.url())), "{whole}");
     assert!(whole.ends_with(&format!("[{}]", error.votes())), "{whole}");
@@ -237,7 +239,6 @@ async fn what_else_needs_votes_is_refused_for_good_as_well() {
     }
     let all = [
         ("extend", held.extend(TTL).await.unwrap_err()),
-        ("release", to_release.release().await.unwrap_err()),
         ("adopt", redlock.lock("n").adopt(&handover).await.unwrap_err()),
         ("is held", lock.is_held_by(&owner).await.unwrap_err()),
         ("force", lock.force_release(&owner).await.unwrap_err()),
@@ -247,6 +248,8 @@ async fn what_else_needs_votes_is_refused_for_good_as_well() {
         assert!(matches!(error, Error::Refused { reason: Refusal::NoPermission, .. }), "{what}: {error:#}");
     }
     assert!(held.is_valid(), "the lease stands as it did");
+    let error = to_release.release().await.unwrap_err();
+    assert!(matches!(error, Error::ReleaseUnconfirmed { confirmed: 2, needed: 3, .. }), "{error:#}");
 }
 
 /// It stands in the queue, and looks again when the lease of the holder should be over.
@@ -254,7 +257,7 @@ async fn what_else_needs_votes_is_refused_for_good_as_well() {
 async fn a_waiter_ends_when_its_user_loses_the_rights() {
     let (masters, client) = with_users(0, &[], &[">secret"]);
     let redlock = client.build().unwrap();
-    let held = redlock.lock("l").lease(ms(8_000)).acquire().await.unwrap();
+    let held = redlock.lock("l").ttl(ms(8_000)).no_renewal().acquire().await.unwrap();
     let lock = redlock.lock("l").wait(LONG);
     let waiter = tokio::spawn(async move { lock.acquire().await });
     eventually(LONG, || match masters.keys().len() {

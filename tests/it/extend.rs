@@ -38,7 +38,7 @@ async fn a_shorter_extend_never_shortens() {
 async fn an_extend_beyond_the_max_ttl_is_refused_before_anything_is_sent() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).max_ttl(TTL * 2).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL).lock_delay(TTL / 2).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().lock_delay(TTL / 2).acquire().await.unwrap();
     on_all(&masters).await;
     let ends = || -> Vec<_> {
         masters.iter().map(|server| server.command::<Vec<String>>(&["HGETALL", "quorate:{l}"])).collect()
@@ -96,7 +96,7 @@ async fn a_lease_that_is_over_is_not_extended() {
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     clock.jump(TTL);
     assert!(matches!(guard.extend(ms(60_000)).await, Err(Error::Lost { .. })));
     assert!(!guard.is_valid());
@@ -107,7 +107,7 @@ async fn a_lease_that_is_over_is_not_extended() {
 async fn a_lease_ends_before_its_keys() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(900)).build().unwrap();
-    let guard = redlock.lock("l").lease(ms(1_000)).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(ms(1_000)).no_renewal().acquire().await.unwrap();
     while guard.is_valid() {
         let other = redlock.lock("l").try_acquire().await;
         assert!(!guard.is_valid() || other.is_err(), "a second grant while the first is valid");

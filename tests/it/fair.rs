@@ -339,7 +339,7 @@ async fn what_a_dead_holder_had_goes_to_the_oldest() {
     let masters = Masters::start(3);
     let clients = clients(&masters, 4);
     // All three stand in the queues before it is over, on a busy machine as well.
-    let held = clients[0].fair_lock("l").lease(ms(6_000)).acquire().await.unwrap();
+    let held = clients[0].fair_lock("l").ttl(ms(6_000)).no_renewal().acquire().await.unwrap();
     on_all(&masters).await;
     let waiters = in_order(&masters, &clients[1..]).await;
     let stop = Arc::default();

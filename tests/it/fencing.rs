@@ -241,14 +241,15 @@ async fn a_lock_delay_keeps_others_away_after_a_lease_that_was_not_released() {
     let holder = builder(&masters).timeout(ms(200)).build().unwrap();
     answering(&holder, 3).await;
     for delay in [Duration::ZERO, delay] {
-        let guard = holder.lock("l").lease(ttl).lock_delay(delay).acquire().await.unwrap();
+        let guard = holder.lock("l").ttl(ttl).no_renewal().lock_delay(delay).acquire().await.unwrap();
         let began = Instant::now();
         std::mem::forget(guard); // it dies
         let next = patient(&masters).lock("l").wait(SOON).acquire().await.unwrap();
         let took = began.elapsed();
         assert!(took > ttl + delay && took < ttl + delay + ms(10_000), "{took:?} with {delay:?}");
         next.release().await.unwrap();
-        let guard = patient(&masters).lock("l").lease(TTL).lock_delay(delay).acquire().await.unwrap();
+        let guard =
+            patient(&masters).lock("l").ttl(TTL).no_renewal().lock_delay(delay).acquire().await.unwrap();
         guard.release().await.unwrap();
         // What is released is free at once: this does not wait for as long as the lease would have
         // lasted.

@@ -5,7 +5,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use quorate::{Error, Guard, Redlock, Unfenced};
+use quorate::{Error, Redlock, compat};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use rslock::LockManager;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -46,7 +46,7 @@ fn looks(server: &RedisServer) -> u32 {
 }
 
 /// Begins to wait, and has been refused with a place in the queue: from here on it polls.
-async fn waits(masters: &Masters, redlock: &Redlock) -> JoinHandle<Result<Guard<Unfenced>, Error>> {
+async fn waits(masters: &Masters, redlock: &Redlock) -> JoinHandle<Result<compat::UnfencedGuard, Error>> {
     let waiting = waiter(redlock.plain_mutex("l")).await;
     until("a place in every queue", async || {
         let waits =
@@ -60,7 +60,7 @@ async fn waits(masters: &Masters, redlock: &Redlock) -> JoinHandle<Result<Guard<
 /// What was released at `begun` is this waiter's. Tells how long that took.
 async fn taken_since(
     begun: Instant,
-    waiting: JoinHandle<Result<Guard<Unfenced>, Error>>,
+    waiting: JoinHandle<Result<compat::UnfencedGuard, Error>>,
     masters: &Masters,
 ) -> Duration {
     let held = handed(waiting).await;

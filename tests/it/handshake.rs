@@ -62,14 +62,16 @@ async fn init_begins_a_set_again_that_was_lost_since_this_client_saw_it() {
 async fn whoever_says_that_no_master_was_ever_used_names_their_processes() {
     let mut masters = Masters::start(3);
     let redlock = client(&masters).build().unwrap();
+    let fingerprint = redlock.fingerprint().await.unwrap();
     let refused = redlock.init(Init::new().never_used("00000000")).await.unwrap_err();
-    let Error::NotBegun { fingerprint: Some(fingerprint), .. } = &refused else { panic!("{refused}") };
-    assert!(refused.to_string().contains(&**fingerprint), "{refused}");
+    assert!(refused.to_string().contains(&*fingerprint), "{refused}");
     masters[0].restart_empty();
-    let refused = redlock.init(Init::new().never_used(fingerprint)).await.unwrap_err();
+    let refused = redlock.init(Init::new().never_used(&fingerprint)).await.unwrap_err();
     assert!(refused.to_string().contains("fingerprint"), "{refused}");
     redlock.init(Init::new()).await.unwrap(); // the others may have begun
     let refused = redlock.init(Init::new().never_used(fingerprint)).await.unwrap_err();
+    assert!(refused.to_string().contains("has a record"), "{refused}");
+    let refused = redlock.fingerprint().await.unwrap_err();
     assert!(refused.to_string().contains("has a record"), "{refused}");
     drop(redlock.lock("l").try_acquire().await.unwrap());
 }

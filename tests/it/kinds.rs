@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::fence::FencingToken;
-use quorate::{Error, Guard, Lock, Loss, Redlock, Unfenced};
+use quorate::{Error, Loss, Redlock, compat};
 use quorate_testkit::{Masters, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
@@ -14,7 +14,7 @@ use crate::wake_ups::{LONG, handed};
 use crate::{SOON, TTL, builder, ms, on_all, patient, until};
 
 /// What makes a lock of a kind, and whether its owner may enter again.
-type Kind = (&'static str, fn(&Redlock, &str) -> Lock<Unfenced>, bool);
+type Kind = (&'static str, fn(&Redlock, &str) -> compat::UnfencedLock, bool);
 
 const KINDS: [Kind; 6] = [
     ("reentrant", |redlock, name| redlock.lock(name).into(), true),
@@ -102,7 +102,7 @@ async fn of_every_kind_an_owner_enters_again_or_hears_that_it_cannot() {
 async fn one_of_every_kind(
     redlock: &Redlock,
     ttl: Duration,
-) -> Vec<(&'static str, Lock<Unfenced>, Guard<Unfenced>)> {
+) -> Vec<(&'static str, compat::UnfencedLock, compat::UnfencedGuard)> {
     let mut all = Vec::new();
     for (kind, lock, _) in KINDS.into_iter().chain(OTHERS) {
         let lock = lock(redlock, kind).ttl(ttl);
@@ -183,7 +183,7 @@ async fn of_every_kind_an_acquire_dropped_after_any_number_of_polls_leaves_nothi
         let masters = Masters::start(3);
         let redlock = same_runtime(&masters);
         lock(&redlock, "l").acquire().await.unwrap().release().await.unwrap();
-        let free = async |polls, guard: Option<Result<Guard<Unfenced>, Error>>| {
+        let free = async |polls, guard: Option<Result<compat::UnfencedGuard, Error>>| {
             if let Some(guard) = guard {
                 assert!(guard.is_ok(), "{kind}, after {polls} polls: {guard:?}");
             }

@@ -242,7 +242,7 @@ async fn a_lock_that_lost_one_name_is_lost_and_told() {
 async fn one_name_that_a_master_lost_is_taken_back_there() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
-    let guard = redlock.lock_all(["a", "b"]).lease(ms(30_000)).acquire().await.unwrap();
+    let guard = redlock.lock_all(["a", "b"]).ttl(ms(30_000)).no_renewal().acquire().await.unwrap();
     on_every_master(&masters, &["a", "b"], &guard).await;
     assert_eq!(masters[1].command::<i64>(&["DEL", "quorate:{b}"]), 1);
     assert!(matches!(redlock.lock("b").try_acquire().await, Err(Error::Held { .. })));

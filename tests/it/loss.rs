@@ -36,7 +36,7 @@ async fn is_told_in_time(redlock: Redlock, guard: Arc<Guard>) {
     let running = async {
         let work = async move {
             let _work = work;
-            std::future::pending::<Result<(), Error>>().await
+            std::future::pending::<()>().await
         };
         let end = guard.run(work).await;
         assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
@@ -157,7 +157,7 @@ async fn a_lease_that_most_masters_deny_is_lost_at_the_next_renewal() {
     let redlock = patient(&masters);
     let guard = redlock.lock("l").renew_every(ms(200)).acquire().await.unwrap();
     on_all(&masters).await;
-    let work = guard.run(std::future::pending::<Result<(), Error>>());
+    let work = guard.run(std::future::pending::<()>());
     let denying = async {
         (0..2).for_each(|i| granted_since(&masters[i]));
         for _ in 0..2 {
@@ -245,7 +245,7 @@ async fn work_that_is_done_in_time_has_its_output_and_the_guard_still_holds() {
         for _ in 0..4 {
             renewed(&guard).await;
         }
-        Ok::<_, Error>("done")
+        "done"
     };
     assert_eq!(guard.run(work).await.unwrap(), "done");
     guard.release().await.unwrap();
@@ -256,29 +256,15 @@ async fn work_that_is_done_in_time_has_its_output_and_the_guard_still_holds() {
 async fn work_that_ends_after_the_lease_is_lost() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
-    let guard = redlock.lock("l").lease(ms(600)).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(ms(600)).no_renewal().acquire().await.unwrap();
     let late = async {
         std::thread::sleep(ms(700));
-        Ok::<_, Error>(())
     };
     let end = guard.run(late).await;
     assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
     let never = async { panic!("it is run though the lease is over") };
-    let end: Result<(), Error> = guard.run(never).await;
+    let end = guard.run(never).await;
     assert!(matches!(end, Err(Error::Lost { .. })), "{end:?}");
-}
-
-/// An error of the caller's own.
-#[derive(Debug)]
-enum Failed {
-    Work,
-    Lock(Error),
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Self {
-        Self::Lock(error)
-    }
 }
 
 #[tokio::test]
@@ -286,17 +272,30 @@ async fn work_that_fails_is_told_apart_from_a_lock_that_is_lost() {
     let masters = Masters::start(3);
     let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
     answering(&redlock, 3).await;
-    let guard = redlock.lock("l").lease(ms(2_000)).acquire().await.unwrap();
-    let failing = async { Err::<(), _>(Failed::Work) };
-    assert!(matches!(guard.run(failing).await, Err(Failed::Work)));
+    let guard = redlock.lock("l").ttl(ms(2_000)).no_renewal().acquire().await.unwrap();
+    let failed: Result<(), &str> = guard.run(async { Err("disk full") }).await.unwrap();
+    assert_eq!(failed, Err("disk full"));
     assert!(guard.is_valid());
-    let failing_late = async {
-        std::thread::sleep(ms(2_100));
-        Err::<(), _>(Failed::Work)
-    };
-    assert!(matches!(guard.run(failing_late).await, Err(Failed::Work)), "its own error says more");
-    let lost = guard.run(std::future::pending::<Result<(), Failed>>()).await.unwrap_err();
-    assert!(matches!(lost, Failed::Lock(Error::Lost { cause: Loss::Expired, .. })), "{lost:?}");
+    let lost = guard.run(std::future::pending::<()>()).await.unwrap_err();
+    assert!(matches!(lost, Error::Lost { cause: Loss::Expired, .. }), "{lost:?}");
+}
+
+/// The guard is in a struct, and its watcher somewhere else.
+#[tokio::test]
+async fn a_watcher_hears_of_the_release_too() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).timeout(ms(300)).build().unwrap();
+    let me = redlock.owner();
+    let lock = redlock.lock("l").owned_by(&me);
+    let outer = lock.acquire().await.unwrap();
+    let inner = lock.acquire().await.unwrap();
+    let mut watcher = tokio::spawn(outer.lost());
+    inner.release().await.unwrap();
+    assert!(outer.is_valid() && (&mut watcher).now_or_never().is_none(), "another guard is left");
+    drop(outer);
+    let ended = tokio::time::timeout(SOON, watcher).await.expect("it ends").unwrap();
+    assert!(matches!(ended, Error::Lost { cause: Loss::Released, .. }), "{ended}");
+    assert_eq!(ended.to_string(), "lock \"l\" was released");
 }
 
 #[tokio::test]
@@ -305,7 +304,7 @@ async fn a_suspend_past_the_lease_is_noticed_without_a_call() {
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
     let renewing = redlock.lock("renewing").acquire().await.unwrap();
-    let fixed = redlock.lock("fixed").lease(TTL).acquire().await.unwrap();
+    let fixed = redlock.lock("fixed").ttl(TTL).no_renewal().acquire().await.unwrap();
     let tokens = [renewing.lost_token(), fixed.lost_token()];
     clock.jump(TTL);
     let began = std::time::Instant::now();
@@ -322,7 +321,7 @@ async fn a_lease_that_is_told_to_be_lost_stands_to_its_deadline_and_is_not_exten
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL * 10).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL * 10).no_renewal().acquire().await.unwrap();
     on_all(&masters).await;
     clock.jump(guard.remaining() - ms(950)); // notice of a second is given
     assert_eq!(lost(&guard).await, Loss::Expired);
@@ -376,7 +375,7 @@ async fn a_process_that_is_stopped() {
     lines.next();
     let valid = guard.is_valid();
     let lost = guard.lost().now_or_never();
-    let ran = guard.run(async { Ok::<_, Error>(()) }).now_or_never().expect("it is over at once").is_ok();
+    let ran = guard.run(async {}).now_or_never().expect("it is over at once").is_ok();
     println!("looked valid={valid} lost={} ran={ran}", lost.is_some());
     lines.next(); // the process ends without a release
     std::process::exit(0);

@@ -135,7 +135,7 @@ async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_giv
 
 /// Calls a waiter on some masters, by its ticket, as a release would.
 fn call(servers: &[&RedisServer], ticket: &str) {
-    let (client, number) = ticket.rsplit_once(':').unwrap();
+    let (client, number) = crate::client_and_number(ticket);
     for server in servers {
         let _: i64 = server.command(&["PUBLISH", &format!("quorate:wake:{client}"), number]);
     }

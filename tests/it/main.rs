@@ -72,7 +72,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use quorate::config::MAX_TTL;
-use quorate::{Builder, Error, Init, Redlock};
+use quorate::{Builder, Init, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 
 /// A bound for what should happen at once, on a machine that is busy with other tests.
@@ -120,8 +120,7 @@ async fn answering(redlock: &Redlock, count: usize) {
 /// A client whose masters no client ever used, begun as a set.
 async fn begun(builder: Builder, init: Init) -> Redlock {
     let redlock = builder.build().unwrap();
-    let refused = redlock.init(init.clone().never_used("?")).await.unwrap_err();
-    let Error::NotBegun { fingerprint: Some(fingerprint), .. } = refused else { panic!("{refused}") };
+    let fingerprint = redlock.fingerprint().await.unwrap();
     redlock.init(init.never_used(fingerprint)).await.unwrap();
     redlock
 }
@@ -149,6 +148,11 @@ fn granted_since(server: &RedisServer) {
         redis.call('HSET', KEYS[1], 'fence', string.format('%.0f', token), 'last', string.format('%.0f', token))
         return redis.call('HDEL', KEYS[1], 'x', 'o:x')";
     let _: i64 = server.command(&["EVAL", SCRIPT, "1", "quorate:{l}"]);
+}
+
+/// The client and the number of a ticket, which is `CLIENT:NUMBER LABEL`.
+fn client_and_number(ticket: &str) -> (&str, &str) {
+    ticket.split(' ').next().unwrap().split_once(':').unwrap()
 }
 
 /// Puts a ticket into the queue of the lock `l`, which has waited since then (us).

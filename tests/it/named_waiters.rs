@@ -84,14 +84,14 @@ async fn a_waiter_that_fails_to_enter_again_leaves_the_lease_that_stands() {
     for server in masters.iter() {
         let _: i64 = server.command(&["HDEL", "quorate:{l}", "x", "o:x"]);
     }
-    let guard = redlock.lock("l").owned_by(&me).lease(SOON * 2).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").owned_by(&me).ttl(SOON * 2).no_renewal().try_acquire().await.unwrap();
     let key = "quorate:{l}";
     let holds = |server: &RedisServer| crate::holds(server, key, &me.to_string());
     until("the lock on every master", async || masters.iter().all(|server| holds(server) == Some(1))).await;
     (1..3).for_each(|i| masters[i].freeze());
     let before = scripts_run(&masters[0]);
     let tickets: Vec<String> = masters[0].command(&["ZRANGE", "quorate:waiting:{l}", "0", "-1"]);
-    let (client, number) = tickets[0].split_once(':').unwrap();
+    let (client, number) = crate::client_and_number(&tickets[0]);
     let _: i64 = masters[0].command(&["PUBLISH", &format!("quorate:wake:{client}"), number]);
     until("the lease on that master after the waiter's attempt", async || {
         scripts_run(&masters[0]) >= before + 2 && holds(&masters[0]) == Some(1)

@@ -216,7 +216,7 @@ async fn a_dead_reader_does_not_live_on_through_the_others() {
     let masters = Masters::start(3);
     let clients = [(); 3].map(|()| patient(&masters));
     let brief = builder(&masters).timeout(ms(200)).build().unwrap();
-    let dead = read(&brief).lease(ms(700)).acquire().await.unwrap();
+    let dead = read(&brief).ttl(ms(700)).no_renewal().acquire().await.unwrap();
     let ends = dead.deadline();
     std::mem::forget(dead);
     let alive = read(&clients[1]).ttl(Duration::from_secs(30)).acquire().await.unwrap();
@@ -239,7 +239,7 @@ async fn a_dead_reader_does_not_live_on_through_the_others() {
 async fn the_writer_follows_a_reader_that_died_when_its_own_lease_ends() {
     let masters = Masters::start(3);
     let clients = [(); 2].map(|()| builder(&masters).timeout(ms(200)).build().unwrap());
-    std::mem::forget(read(&clients[0]).lease(ms(700)).acquire().await.unwrap());
+    std::mem::forget(read(&clients[0]).ttl(ms(700)).no_renewal().acquire().await.unwrap());
     let writer = write(&clients[1]).wait(SOON).acquire().await.unwrap();
     assert!(writer.is_valid());
 }
@@ -253,7 +253,7 @@ async fn a_writers_lease_ends_though_its_owner_reads_on() {
     let [first, other] = clients.map(|builder| builder.build().unwrap());
     answering(&other, 3).await;
     let owner = first.owner();
-    let writer = write(&first).owned_by(&owner).lease(ms(2_000)).acquire().await.unwrap();
+    let writer = write(&first).owned_by(&owner).ttl(ms(2_000)).no_renewal().acquire().await.unwrap();
     let reader = read(&first).owned_by(&owner).ttl(LONG).acquire().await.unwrap();
     let refused = read(&other).try_acquire().await.unwrap_err();
     assert_eq!(*refused.holder().unwrap().owner, *owner.to_string());
@@ -342,7 +342,7 @@ async fn an_owner_that_reads_while_it_waits_to_write_is_refused() {
 
     let held = read(&clients[0]).acquire().await.unwrap();
     holders_on_all(&masters, 1).await;
-    let writing = waiter(writes.poll(ms(5), 100_000)).await;
+    let writing = waiter(writes.poll_every(ms(5), 100_000)).await;
     let reader = reads.acquire().await.unwrap();
     is_refused_to_upgrade(writing).await;
     assert!(held.is_valid() && reader.is_valid());

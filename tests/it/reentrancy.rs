@@ -110,8 +110,8 @@ async fn giving_back_one_hold_leaves_the_lease_as_it_is() {
     let redlock = patient(&masters);
     let me = redlock.owner();
     let lock = redlock.lock("l").owned_by(&me);
-    let outer = lock.clone().lease(ms(20_000)).acquire().await.unwrap();
-    let inner = lock.lease(ms(5000)).acquire().await.unwrap();
+    let outer = lock.clone().ttl(ms(20_000)).no_renewal().acquire().await.unwrap();
+    let inner = lock.ttl(ms(5000)).no_renewal().acquire().await.unwrap();
     counts(&masters, me, Some("2")).await;
     // Until when it is kept, on each master.
     let ends = || -> Vec<String> {
@@ -188,7 +188,7 @@ async fn a_lease_that_lapsed_is_not_revived_by_the_next() {
     let clock = Arc::new(Jumping::default());
     let redlock = crate::builder(&masters).clock(clock.clone()).build().unwrap();
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let old = lock.clone().lease(TTL).acquire().await.unwrap();
+    let old = lock.clone().ttl(TTL).no_renewal().acquire().await.unwrap();
     clock.jump(TTL);
     let new = lock.clone().ttl(ms(30_000)).acquire().await.unwrap();
     assert!(!old.is_valid() && new.is_valid());

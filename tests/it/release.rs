@@ -33,7 +33,7 @@ async fn releasing_a_lease_that_is_over_says_so_and_cleans_up() {
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL).try_acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().try_acquire().await.unwrap();
     on_all(&masters).await;
     clock.jump(TTL);
     assert!(!guard.is_valid());
@@ -62,7 +62,9 @@ async fn a_release_that_a_majority_knows_nothing_of_is_not_known_to_have_been_on
     .await;
     let _: i64 = masters[2].command(&["DEL", "quorate:{l}"]);
     let error = guard.release().await.unwrap_err();
-    let Error::NoQuorum { votes, granted: 2, .. } = &error else { panic!("{error:#}") };
+    let Error::ReleaseUnconfirmed { votes, confirmed: 2, needed: 3, .. } = &error else {
+        panic!("{error:#}")
+    };
     assert_eq!(votes.iter().filter(|vote| vote.outcome == Outcome::Absent).count(), 3, "{error:#}");
     eventually(SOON, || masters.empty()).await;
 }
@@ -124,7 +126,7 @@ async fn a_release_never_touches_another_owners_lock() {
     let masters = Masters::start(1);
     let redlock = patient(&masters);
     let brief = builder(&masters).timeout(ms(200)).build().unwrap();
-    let old = brief.lock("l").lease(ms(300)).acquire().await.unwrap();
+    let old = brief.lock("l").ttl(ms(300)).no_renewal().acquire().await.unwrap();
     let new = redlock.lock("l").wait(SOON).acquire().await.unwrap(); // once the key has expired
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
     assert!(matches!(redlock.lock("l").try_acquire().await, Err(Error::Held { .. })));
@@ -140,7 +142,11 @@ async fn a_release_without_a_quorum_goes_on_in_the_background() {
     masters[0].freeze();
     masters[1].freeze();
     let error = guard.release().await.unwrap_err();
-    assert!(matches!(error, Error::NoQuorum { granted: 1, needed: 2, .. }), "{error}");
+    let Error::ReleaseUnconfirmed { confirmed: 1, needed: 2, free_within, .. } = error else {
+        panic!("{error}")
+    };
+    assert!(free_within > TTL && free_within < TTL * 2, "{free_within:?}");
+    assert!(!error.is_retryable() && !error.is_busy(), "the work is done");
     masters[0].thaw();
     masters[1].thaw();
     eventually(SOON, || masters.empty()).await;
@@ -269,12 +275,12 @@ async fn a_guard_of_a_lapsed_lease_has_lost_it_whatever_its_owner_did_since() {
     let (brief, patient) = (ms(1_000), patient(&masters)); // so brief that its masters let others have it soon
     let redlock = builder(&masters).timeout(ms(900)).build().unwrap();
     let lock = redlock.lock("l").owned_by(&redlock.owner());
-    let old = lock.clone().lease(brief).acquire().await.unwrap();
+    let old = lock.clone().ttl(brief).no_renewal().acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     lock.acquire().await.unwrap().release().await.unwrap();
     assert!(matches!(old.release().await, Err(Error::Lost { .. })));
 
-    let old = lock.clone().lease(brief).acquire().await.unwrap();
+    let old = lock.clone().ttl(brief).no_renewal().acquire().await.unwrap();
     eventually(SOON, || if old.is_valid() { Err("still valid") } else { Ok(()) }).await;
     let other = patient.lock("l").wait(SOON).acquire().await.unwrap();
     assert!(matches!(lock.try_acquire().await, Err(Error::Held { .. })));
@@ -324,7 +330,7 @@ async fn nothing_is_left_to_tell_a_dead_master_when_its_keys_are_over() {
     let redlock = builder(&masters).timeout(ms(200)).build().unwrap();
     let mut guards = Vec::new();
     for i in 0..100 {
-        guards.push(redlock.lock(format!("l{i}")).lease(ms(2_000)).acquire().await.unwrap());
+        guards.push(redlock.lock(format!("l{i}")).ttl(ms(2_000)).no_renewal().acquire().await.unwrap());
     }
     masters[2].kill();
     drop(guards);

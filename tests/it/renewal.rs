@@ -139,7 +139,7 @@ async fn a_lease_is_renewed_at_every_third_of_its_ttl_until_it_is_released() {
 #[tokio::test]
 async fn a_fixed_lease_is_not_renewed() {
     let (clock, masters, redlock) = by_one_clock(3);
-    let guard = redlock.lock("l").lease(TTL).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().acquire().await.unwrap();
     until("every entry", async || entries(&masters).iter().all(|entry| !entry.is_empty())).await;
     let before = entries(&masters);
     let deadline = guard.deadline();
@@ -475,7 +475,7 @@ async fn a_fixed_lease_that_is_re_entered_with_renewal_is_renewed_and_the_revers
     let redlock = patient(&masters);
     for fixed_first in [true, false] {
         let lock = redlock.lock("l").owned_by(&redlock.owner());
-        let (fixed, kept) = (lock.clone().lease(TTL), lock.clone().renew_every(OFTEN));
+        let (fixed, kept) = (lock.clone().ttl(TTL).no_renewal(), lock.clone().renew_every(OFTEN));
         let (first, second) = if fixed_first { (fixed, kept) } else { (kept, fixed) };
         let (first, second) = (first.acquire().await.unwrap(), second.acquire().await.unwrap());
         for _ in 0..4 {
@@ -512,7 +512,7 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
             "{text}"
         );
     }
-    let fixed = || redlock.lock("l").lease(ms(9_000));
+    let fixed = || redlock.lock("l").ttl(ms(9_000)).no_renewal();
     for (option, lock) in [
         ("renew_every", fixed().renew_every(ms(3_000))),
         ("hold_at_most", fixed().hold_at_most(ms(90_000))),
@@ -520,7 +520,7 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
         ("heartbeat", fixed().heartbeat(ms(1_000))),
     ] {
         let text = refused(lock).await;
-        assert!(text.starts_with(&format!("`{option}` is about renewal")), "{text}");
+        assert!(text.starts_with(&format!("`{option}` and `no_renewal`")), "{text}");
     }
     for server in masters.iter() {
         assert_eq!(scripts_run(server), 0, "something was sent");
@@ -533,7 +533,7 @@ async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
         lock().heartbeat(ms(10)),
         lock().heartbeat(most),
         lock().renew_at_most(0),
-        fixed().ttl(ms(9_000)).renew_every(ms(1)), // the later word counts
+        lock().renew_every(ms(1)),
     ] {
         lock.acquire().await.unwrap().release().await.unwrap();
     }

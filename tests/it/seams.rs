@@ -14,7 +14,7 @@ async fn a_process_that_stood_still_for_longer_than_its_lease_finds_it_over() {
     let masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
     let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
-    let guard = redlock.lock("l").lease(TTL).acquire().await.unwrap();
+    let guard = redlock.lock("l").ttl(TTL).no_renewal().acquire().await.unwrap();
     clock.jump(TTL / 2);
     assert!(guard.is_valid() && guard.remaining() < TTL / 2);
     clock.jump(TTL / 2);

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quorate::{Builder, Error, Init, Redlock};
+use quorate::{Builder, Init, Redlock};
 use quorate_testkit::{Masters, Proxy, Toxic, Way};
 
 use crate::attacks::{idle, times};
@@ -52,8 +52,7 @@ async fn never_used_is_not_said_again_of_a_process_whose_record_was_not_seen() {
     let proxies = [Proxy::start(masters[0].address()).await, Proxy::start(masters[1].address()).await];
     let list = vec![proxies[0].url(), proxies[1].url(), masters[2].url()];
     let operator = builder().masters(list).build().unwrap();
-    let refused = operator.init(Init::new().never_used("?")).await.unwrap_err();
-    let Error::NotBegun { fingerprint: Some(fingerprint), .. } = refused else { panic!("{refused}") };
+    let fingerprint = operator.fingerprint().await.unwrap();
     for proxy in &proxies {
         proxy.add(Way::Back, Toxic::Latency { delay: ms(250), jitter: ms(0) });
     }
@@ -64,7 +63,7 @@ async fn never_used_is_not_said_again_of_a_process_whose_record_was_not_seen() {
     let ways = [Proxy::start(masters[0].address()).await, Proxy::start(masters[1].address()).await];
     let list = vec![ways[0].url(), ways[1].url(), masters[2].url()];
     let first = builder().masters(list).build().unwrap();
-    let guard = first.lock("l").lease(TTL).acquire().await.unwrap();
+    let guard = first.lock("l").ttl(TTL).no_renewal().acquire().await.unwrap();
     // It would give one its place again before the next one is emptied.
     ways.iter().for_each(|way| cut_off(way, nowhere));
     for (at, proxy) in proxies.iter().enumerate() {
@@ -104,7 +103,7 @@ async fn held_by_two_where_a_clock_was_seen(ahead: i64) -> usize {
         tokio::time::sleep(ms(2_100)).await; // estimates count together for 2 s
         let holds = builder().masters(vec![one, two, "redis://127.0.1.1:1".into()]).build().unwrap();
         answering(&holds, 2).await;
-        let guard = holds.lock("l").lease(ms(3_000)).try_acquire().await.unwrap();
+        let guard = holds.lock("l").ttl(ms(3_000)).no_renewal().try_acquire().await.unwrap();
         masters[1].set_clock_offset(480);
         while guard.is_valid() {
             if asks.lock("l").try_acquire().await.is_ok() {

@@ -174,7 +174,7 @@ async fn the_permit_of_a_holder_that_died_comes_back_after_its_ttl() {
     let (living, dead, next) = (client(), client(), client());
     let kept = semaphore(&living, 2).acquire().await.unwrap();
     let begun = Instant::now();
-    let lost = semaphore(&dead, 2).lease(ttl).acquire().await.unwrap();
+    let lost = semaphore(&dead, 2).ttl(ttl).no_renewal().acquire().await.unwrap();
     let number = lost.permit();
     std::mem::forget(lost);
     let got = semaphore(&next, 2).wait(SOON).acquire().await.unwrap();

@@ -48,7 +48,7 @@ async fn a_plain_mutex_is_kept_out_by_what_others_set_and_does_not_release_it() 
     assert!(matches!(&error, Error::Held { holder, .. } if &*holder.owner == "theirs"), "{error}");
     let holder = lock.inspect().await.unwrap().holder().unwrap();
     assert_eq!((&*holder.owner, holder.masters), ("theirs", 2));
-    let waiting = waiter(lock.ttl(LONG).poll(ms(20), 10_000)).await;
+    let waiting = waiter(lock.ttl(LONG).poll_every(ms(20), 10_000)).await;
     eventually(SOON, || masters[2].command::<Option<String>>(&["GET", "l"]).map_or(Ok(()), Err)).await;
     for server in masters.iter().take(2) {
         assert_eq!(server.command::<String>(&["GET", "l"]), "theirs", "nobody released it");

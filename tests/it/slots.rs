@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use quorate::{Lock, Redlock, Unfenced};
+use quorate::{Redlock, compat};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::waiting::waiter;
 use crate::{SOON, builder};
 
 /// What makes a lock.
-type Make = fn(&Redlock, &str) -> Lock<Unfenced>;
+type Make = fn(&Redlock, &str) -> compat::UnfencedLock;
 
 /// Kinds whose keys have a prefix, and who has to wait meanwhile.
 const OWN: [[Make; 2]; 7] = [

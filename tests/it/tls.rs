@@ -1,6 +1,6 @@
 //! TLS, with a certificate authority of the test's own.
 
-use quorate::{Error, Init, Outcome, Redlock, Refusal};
+use quorate::{Error, Init, Outcome, Redlock, Refusal, SetError};
 use quorate_testkit::{RedisServer, skipped};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
@@ -84,7 +84,7 @@ async fn an_unknown_authority_ends_each_wait_at_once() {
     let ended = tokio::time::timeout(SOON, client.lock("l").acquire()).await.expect("no wait");
     assert!(matches!(ended, Err(Error::Refused { reason: Refusal::Certificate, .. })), "{ended:?}");
     let ended = tokio::time::timeout(SOON, client.init(Init::new())).await.expect("no wait");
-    let Err(error @ Error::NotBegun { .. }) = ended else { panic!("{ended:?}") };
+    let Err(error @ SetError::NotBegun { .. }) = ended else { panic!("{ended:?}") };
     assert!(error.to_string().contains("UnknownIssuer"), "{error}");
 }
 

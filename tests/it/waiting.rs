@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use futures::poll;
-use quorate::{Error, Guard, Lock, Loss, Redlock, Unfenced};
+use quorate::{Error, Guard, Lock, Loss, Redlock, compat};
 use quorate_testkit::{Masters, RedisServer, eventually};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -35,8 +35,12 @@ pub(crate) fn listeners(masters: &Masters) -> usize {
 }
 
 /// Begins an acquire: from here on it is in line.
-pub(crate) async fn waiter<F: Send + 'static>(lock: Lock<F>) -> JoinHandle<Result<Guard<F>, Error>> {
-    let mut acquire = Box::pin(async move { lock.acquire().await });
+pub(crate) async fn waiter<G, L>(lock: L) -> JoinHandle<Result<G, Error>>
+where
+    L: IntoFuture<Output = Result<G, Error>, IntoFuture: Unpin + Send + 'static>,
+    G: Send + 'static,
+{
+    let mut acquire = lock.into_future();
     assert!(poll!(&mut acquire).is_pending());
     tokio::spawn(acquire)
 }
@@ -67,7 +71,7 @@ pub(crate) async fn hold(masters: &Masters, redlock: &Redlock) -> Guard {
 async fn a_place_has_the_label_of_its_waiter_and_is_given_up_with_it() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
-    let kinds: [fn(&Redlock, &str) -> Lock<Unfenced>; 3] = [
+    let kinds: [fn(&Redlock, &str) -> compat::UnfencedLock; 3] = [
         |redlock, label| redlock.lock("l").label(label).into(),
         |redlock, label| redlock.fair_lock("l").label(label).into(),
         |redlock, label| redlock.write_lock("l").label(label).into(),
@@ -210,19 +214,19 @@ async fn polling_asks_at_its_interval_as_often_as_it_was_told_and_stands_in_no_q
     let redlock = patient(&masters);
     let held = hold(&masters, &redlock).await;
     let begun = Instant::now();
-    let error = redlock.lock("l").poll(ms(50), 5).acquire().await.unwrap_err();
+    let error = redlock.lock("l").poll_every(ms(50), 5).acquire().await.unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 5, .. }), "{error}");
     assert!(begun.elapsed() >= ms(50) * 4, "{:?}", begun.elapsed());
-    let error = redlock.lock("l").wait(ms(1_500)).poll(ms(50), u32::MAX).acquire().await.unwrap_err();
+    let error = redlock.lock("l").wait(ms(1_500)).poll_every(ms(50), u32::MAX).acquire().await.unwrap_err();
     assert!(matches!(error, Error::WaitTimedOut { attempts: 2.., .. }), "{error}");
 
-    let polling = waiter(redlock.lock("l").poll(ms(10), 10_000)).await;
+    let polling = waiter(redlock.lock("l").poll_every(ms(10), 10_000)).await;
     tokio::time::sleep(ms(100)).await; // time for some tries
     assert_eq!((masters.keys().len(), listeners(&masters)), (3, 0), "{:?}", masters.keys());
     held.release().await.unwrap();
     drop(tokio::time::timeout(SOON, polling).await.unwrap().unwrap().unwrap());
     for (interval, tries) in [(Duration::ZERO, 5), (ms(5), 0)] {
-        let error = redlock.lock("l").poll(interval, tries).acquire().await.unwrap_err();
+        let error = redlock.lock("l").poll_every(interval, tries).acquire().await.unwrap_err();
         assert!(matches!(&error, Error::Invalid(why) if why.to_string().starts_with("polling ")), "{error}");
     }
 }
@@ -231,7 +235,7 @@ async fn polling_asks_at_its_interval_as_often_as_it_was_told_and_stands_in_no_q
 async fn whoever_polls_once_asks_once() {
     let masters = Masters::start(3);
     let redlock = patient(&masters);
-    let once = redlock.lock("l").poll(SOON, 1);
+    let once = redlock.lock("l").poll_every(SOON, 1);
     let held = once.acquire().await.unwrap();
     let begun = Instant::now();
     let error = once.acquire().await.unwrap_err();
@@ -265,7 +269,7 @@ async fn a_lease_that_ended_before_its_caller_ran_is_taken_anew_while_there_is_t
     let seen = async || redlock.lock("l").inspect().await.unwrap();
     for (wait, is_over) in [(SOON, false), (ms(1_500), true)] {
         let held = hold(&masters, &redlock).await;
-        let short = late.lock("l").lease(ms(1_000)).wait(wait);
+        let short = late.lock("l").ttl(ms(1_000)).no_renewal().wait(wait);
         let mut acquire = pin!(short.acquire());
         until("its places in the queues", async || {
             assert!(poll!(&mut acquire).is_pending());

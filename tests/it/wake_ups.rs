@@ -27,7 +27,7 @@ pub(crate) fn clients(masters: &Masters, count: usize) -> Vec<Redlock> {
 }
 
 /// The waiter gets the lock at once.
-pub(crate) async fn handed<F>(waiter: JoinHandle<Result<Guard<F>, Error>>) -> Guard<F> {
+pub(crate) async fn handed<G>(waiter: JoinHandle<Result<G, Error>>) -> G {
     tokio::time::timeout(PROMPT, waiter).await.expect("a prompt hand-over").unwrap().unwrap()
 }
 
@@ -93,7 +93,7 @@ async fn a_waiter_gets_the_lock_of_a_holder_that_died_soon_after_its_ttl() {
     let ttl = ms(1_500);
     let client = || builder(&masters).ttl(ttl).timeout(ms(700)).build().unwrap();
     let (holder, next) = (client(), client());
-    let _held = holder.lock("l").lease(ttl).acquire().await.unwrap();
+    let _held = holder.lock("l").ttl(ttl).no_renewal().acquire().await.unwrap();
     let begun = Instant::now();
     let waiting = waiter(next.lock("l")).await;
     let next = tokio::time::timeout(ttl + PROMPT, waiting).await.unwrap().unwrap().unwrap();

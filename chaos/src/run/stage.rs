@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use quorate::{Error, Init, Redlock, SetChange};
+use quorate::{Init, Redlock, SetChange, SetError};
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
@@ -337,8 +337,9 @@ impl Stage {
 }
 
 /// Makes these changes, as an operator who knows these masters.
-async fn make(masters: &[String], ttl: Duration, changes: Vec<SetChange>) -> Result<(), Error> {
-    let operator = Redlock::builder().masters(masters).max_ttl(ttl).ttl(ttl).wait(SOON).build()?;
+async fn make(masters: &[String], ttl: Duration, changes: Vec<SetChange>) -> Result<(), SetError> {
+    let operator = Redlock::builder().masters(masters).max_ttl(ttl).ttl(ttl).wait(SOON).build();
+    let operator = operator.expect("a client of this process's masters");
     let _ = operator.inspect("operator").await; // to know which masters answer
     for change in changes {
         operator.change_members(change).await?;

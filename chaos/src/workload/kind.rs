@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use quorate::{Lock, Redlock, Unfenced};
+use quorate::{Redlock, compat};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{self, Share};
@@ -107,7 +107,7 @@ impl Kind {
         redlock: &Redlock,
         number: usize,
         reads: bool,
-    ) -> (Lock<Unfenced>, history::Lock) {
+    ) -> (compat::UnfencedLock, history::Lock) {
         let numbered = |number| format!("{}-{number}", self.name());
         let names = match self {
             Self::All => (0..LOCKS).map(numbered).collect(),

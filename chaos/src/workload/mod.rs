@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use quorate::config::MAX_TTL;
 use quorate::seam::Random;
-use quorate::{Error, Init, Redlock};
+use quorate::{Init, Redlock, SetError};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -255,12 +255,8 @@ pub async fn introduce(masters: &[String], ttl: Duration) -> io::Result<Redlock>
 ///
 /// # Errors
 ///
-/// Those of [`Redlock::init`].
-pub async fn begin(redlock: &Redlock) -> Result<(), Error> {
-    match redlock.init(Init::new().never_used("")).await {
-        Err(Error::NotBegun { fingerprint: Some(fingerprint), .. }) => {
-            redlock.init(Init::new().never_used(fingerprint)).await
-        }
-        other => other,
-    }
+/// Those of [`Redlock::fingerprint`] and [`Redlock::init`].
+pub async fn begin(redlock: &Redlock) -> Result<(), SetError> {
+    let fingerprint = redlock.fingerprint().await?;
+    redlock.init(Init::new().never_used(fingerprint)).await
 }

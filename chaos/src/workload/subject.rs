@@ -4,7 +4,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use quorate::fence::FencingToken;
-use quorate::{Error, Guard, Moment, Redlock, Unfenced};
+use quorate::{Error, Moment, Redlock, compat};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -73,7 +73,7 @@ pub(super) struct SubjectLock<'a> {
 
 #[derive(Debug)]
 enum By<'a> {
-    Quorate(Box<quorate::Lock<Unfenced>>),
+    Quorate(Box<compat::UnfencedLock>),
     Rslock(&'a LockManager),
     Naive(&'a naive::NaiveClient),
 }
@@ -89,7 +89,7 @@ pub(super) struct Refused {
 /// A lock that is held. Dropping it gives it back, if the library does so.
 #[derive(Debug)]
 pub(super) enum Held {
-    Quorate(Guard<Unfenced>),
+    Quorate(compat::UnfencedGuard),
     Rslock(rslock::Lock, Micros),
     Naive(naive::NaiveHold),
 }
@@ -163,7 +163,7 @@ impl SubjectLock<'_> {
     pub(super) async fn acquire(&self, ttl: Duration, wait: Duration) -> Result<Held, Refused> {
         match &self.by {
             By::Quorate(lock) => {
-                let lock = quorate::Lock::clone(lock).ttl(ttl).wait(wait);
+                let lock = compat::UnfencedLock::clone(lock).ttl(ttl).wait(wait);
                 let asked = if wait.is_zero() { lock.try_acquire().await } else { lock.acquire().await };
                 asked.map(Held::Quorate).map_err(|error| refused(&error))
             }
@@ -314,7 +314,7 @@ mod tests {
     async fn a_look_at_a_lease_that_is_over_makes_it_no_longer() {
         let masters = Masters::start(1);
         let redlock = Redlock::builder().masters(masters.urls()).all_new();
-        let lock = redlock.build().unwrap().mutex("looked-at").lease(Duration::from_millis(100));
+        let lock = redlock.build().unwrap().mutex("looked-at").ttl(Duration::from_millis(100)).no_renewal();
         let held = Held::Quorate(lock.acquire().await.unwrap().into());
         let ends = held.deadline().unwrap();
         while now() <= ends {

@@ -12,9 +12,7 @@ mod statistics;
 mod table;
 
 use std::path::Path;
-use std::time::Duration;
-
-use quorate::seam::{BootClock, Clock};
+use std::time::{Duration, UNIX_EPOCH};
 
 use self::measure::{Bench, Measured};
 use self::plan::Plan;
@@ -36,7 +34,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     }
     let mut signals = job::fatal_signals()?;
     let options = args.masters.options()?;
-    let began = BootClock.wall();
+    let began = UNIX_EPOCH.elapsed().unwrap_or_default();
     let redlock = args.masters.client()?;
 
     let progress = Progress::new(plan.duration);

@@ -1,5 +1,5 @@
 //! What a measurement found, for programs, for the table and for the page. Times are in
-//! milliseconds. The README describes the JSON.
+//! milliseconds. docs/COMMAND.md describes the JSON.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

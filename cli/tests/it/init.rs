@@ -84,7 +84,7 @@ fn a_watch_begins_a_set_again_that_lost_its_records() {
 fn a_master_without_a_scheme_is_a_slip() {
     for change in [&["add", "db4:6379"][..], &["remove", "db4:6379"], &["replace", "redis://db3", "db4"]] {
         let (code, _, error) = output(quorate(&Masters::start(1)).arg("members").args(change));
-        assert!(code == 64 && error.contains("it has no scheme, as in redis://HOST:PORT"), "{code} {error}");
+        assert!(code == 64 && error.contains("it has no scheme; the form is redis://"), "{code} {error}");
     }
 }
 
@@ -394,7 +394,7 @@ fn run_at_each_start(folder: &Path, found: &mut Vec<PathBuf>) {
 fn nothing_that_runs_at_each_start_says_that_the_masters_were_never_used() {
     let mut found = Vec::new();
     run_at_each_start(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")), &mut found);
-    for file in ["docker-compose.yml", "scripts/demo.sh", "examples/quickstart.rs"] {
+    for file in ["docker-compose.yml", "scripts/demo.sh", "examples/minimal.rs"] {
         assert!(found.iter().any(|path| path.ends_with(file)), "{file} is not looked at");
     }
     for path in found {

@@ -35,7 +35,7 @@ fn permit(file: &Path) -> u32 {
 fn permit_and_owner(file: &Path) -> (u32, String) {
     let written = read(file);
     let words: Vec<_> = written.split_whitespace().collect();
-    assert!(quorate::fence::parse(words[1]).unwrap().get() > 0, "{written}");
+    assert!(words[1].parse::<quorate::fence::FencingToken>().unwrap().get() > 0, "{written}");
     words[2].parse::<quorate::Owner>().unwrap();
     (words[0].parse().unwrap(), words[2].to_owned())
 }

@@ -44,12 +44,22 @@ fn the_jobs_exit_code_output_and_environment_are_passed_on() {
     assert!(lines.len() == 3 && lines[0] == "a lock", "{out}");
     lines[1].parse::<quorate::Owner>().unwrap();
     assert!(
-        quorate::fence::parse(lines[2]).unwrap().get() > 1_600_000_000_000_000,
+        lines[2].parse::<quorate::fence::FencingToken>().unwrap().get() > 1_600_000_000_000_000,
         "microseconds since 1970"
     );
     let (code, ..) = output(quorate(&masters).args(["run", "l", "--", "sh", "-c", "kill -9 $$"]));
     assert_eq!(code, 128 + 9);
     wait_until_released(&masters);
+}
+
+#[test]
+fn a_job_that_wants_its_own_lock_is_told_so() {
+    let masters = start(3);
+    let me = env!("CARGO_BIN_EXE_quorate");
+    let job = ["run", "l", "--", me, "run", "l", "--no-wait", "--", "true"];
+    let (code, _, said) = output(quorate(&masters).args(job));
+    assert_eq!(code, 75, "{said}");
+    assert!(said.contains("this job runs under that lock itself"), "{said}");
 }
 
 /// The job asks for the status of its own lock.

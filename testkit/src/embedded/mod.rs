@@ -12,6 +12,7 @@ mod lua;
 mod master;
 mod masters;
 mod number;
+mod paused;
 mod resp;
 mod server;
 mod state;
@@ -20,6 +21,7 @@ mod wall_clock;
 
 pub use master::EmbeddedMaster;
 pub use masters::EmbeddedMasters;
+pub use paused::PausedClock;
 pub use resp::Resp;
 pub use server::{EmbeddedServer, Restart, Snapshot};
 pub use state::Subscription;
