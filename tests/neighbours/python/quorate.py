@@ -135,14 +135,14 @@ class Master:
         if self.stamp:
             return None
         if clock() < self.down_until:
-            return 'out of reach'
+            return self.down_why
         try:
             why = await asyncio.wait_for(self.handshake(), self.client.timeout / 1e6)
         except (OSError, EOFError, asyncio.TimeoutError) as error:
             why = f'out of reach: {error!r}'
         if why:
             self.drop()
-            self.down_until = clock() + RECONNECT
+            self.down_until, self.down_why = clock() + RECONNECT, why
         return why
 
     async def handshake(self):
