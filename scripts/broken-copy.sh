@@ -1,5 +1,5 @@
 # Sourced by the scripts that put known bugs back: a copy of this tree, in which one bug is at a time. Nothing is changed in this
-# tree. They set `cargo_options` to what cargo is given besides.
+# tree. They set `cargo_options` to what cargo is given besides, and `cargo_command` if that is not `build`.
 
 WORK=$(realpath -m "${CARGO_TARGET_DIR:-target}")/mutants
 COPY=$WORK/tree
@@ -28,7 +28,7 @@ copy_tree() {
 
 # build WHAT PACKAGE: builds a package of the copy.
 build() {
-  (cd "$COPY" && cargo build -q --locked "${cargo_options[@]}" -p "$2") >"$COPY.log" 2>&1 ||
+  (cd "$COPY" && cargo "${cargo_command:-build}" -q --locked "${cargo_options[@]}" -p "$2") >"$COPY.log" 2>&1 ||
     { cat "$COPY.log" >&2; fail "$1 does not build"; }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts the locks through every scenario of `quorate chaos`, so many seeds each (20 if nothing is said), some runs at a time:
+# Puts the locks through every scenario of `quorate-lab chaos`, so many seeds each (20 if nothing is said), some runs at a time:
 #   scripts/chaos-all.sh [SEEDS [AT_A_TIME [DURATION]]]
 # Prints a row a scenario: how many runs found nothing, were inconclusive, and found something. The summaries of those that did not
 # find nothing are kept in target/chaos-all. Fails unless every run found nothing.
@@ -7,15 +7,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seeds=${1:-20} at_a_time=${2:-2} duration=${3:-5s}
-. scripts/quorate.sh
+. scripts/lab.sh
 folder=$target/chaos-all
 rm -rf "$folder"
 mkdir -p "$folder"
-export quorate folder duration
+export lab folder duration
 
 one() {
   local summary="$folder/$1-$2.txt" code=0
-  "$quorate" chaos --scenario "$1" --seed "$2" --duration "$duration" --history "$folder/$1-$2.jsonl" >"$summary" 2>&1 || code=$?
+  "$lab" chaos --scenario "$1" --seed "$2" --duration "$duration" --history "$folder/$1-$2.jsonl" >"$summary" 2>&1 || code=$?
   echo "$1 $code" >>"$folder/codes"
   if [ "$code" = 0 ]; then rm "$folder/$1-$2".*; else echo "$1, seed $2, ended with $code: $summary" >&2; fi
 }

@@ -21,9 +21,9 @@ if [ "${1:-}" = --count ]; then
 fi
 cargo_options=()
 . scripts/broken-copy.sh
-built=$CARGO_TARGET_DIR/debug/quorate
+built=$CARGO_TARGET_DIR/debug/quorate-lab
 
-# The table's rows, each as: name, file, property, options of `quorate chaos`.
+# The table's rows, each as: name, file, property, options of `quorate-lab chaos`.
 rows() { sed -nE 's/^\| \[([a-z-]+)\]\(([^)]*)\) \|[^|]*\| `([^`]*)` \| ([a-z]+) \|.*/\1 \2 \4 \3/p' "$TABLE"; }
 
 # run PROGRAM SEED OPTIONS: a run, whose summary is printed.
@@ -93,7 +93,7 @@ start() {
 
 # Each program runs while the next one is built.
 copy_tree
-build "the tree itself" quorate-cli
+build "the tree itself" quorate-lab
 cp "$built" "$WORK/clean"
 mapfile -t unlike < <(printf '%s\n' "${chosen[@]}" | cut -d ' ' -f 4- | sort -u)
 for options in "${unlike[@]}"; do
@@ -101,7 +101,7 @@ for options in "${unlike[@]}"; do
 done
 for row in "${chosen[@]}"; do
   read -r name file property options <<<"$row"
-  build_broken "chaos/mutants/$file" quorate-cli
+  build_broken "chaos/mutants/$file" quorate-lab
   cp "$built" "$WORK/$name"
   start search "$WORK/$name" "$options" "$property" >"$WORK/$name.found"
 done

@@ -3,7 +3,11 @@
 # of the command of this tree and the libraries that it needs: what cli/Dockerfile builds it from takes the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-. scripts/quorate.sh
+. scripts/need-redis.sh
+need_cc
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+quorate=$target/debug/quorate
+cargo build -q --locked -p quorate-cli
 . scripts/copy-program.sh
 scripts/need-compose.sh || { echo "skipped: the service init of docker-compose.yml"; exit 0; }
 if docker compose version >/dev/null 2>&1; then compose=(docker compose); else compose=(docker-compose); fi

@@ -3,8 +3,8 @@
 #
 #   scripts/mutants.sh                     every bug, with the seed that the table names
 #   scripts/mutants.sh NAME...             these only
-#   scripts/mutants.sh --seeds SIMULATE    whether the seeds of the table violate nothing with this program, which has none of the bugs
-#   scripts/mutants.sh --fits              whether all of them fit this tree, chaos/mutants/ included: takes a second
+#   scripts/mutants.sh --seeds LAB         whether the seeds of the table violate nothing with this quorate-lab, which has none of the bugs
+#   scripts/mutants.sh --fits              whether all of them fit this tree, those of chaos/mutants/ and tests/mutants/ included: takes a second
 #   scripts/mutants.sh --search [NAME...]  looks for the first seed from 1 to 1,000 anew, and prints rows for the table
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +19,7 @@ if [ "${1:-}" = --search ]; then
   shift
 fi
 . scripts/broken-copy.sh
-simulate=
+lab=
 
 # The names of all bugs.
 bugs() { (cd "$MUTANTS" && printf '%s\n' *.bug | sed 's/\.bug$//'); }
@@ -36,7 +36,7 @@ run() {
   local fault name=$1
   shift
   fault=$(sed -nE 's/^Fault: //p' "$MUTANTS/$name.bug")
-  "${simulate:-$CARGO_TARGET_DIR/$profile/quorate-simulate}" --locks "$(locks "$name")" ${fault:+--fault "$fault"} "$@"
+  "${lab:-$CARGO_TARGET_DIR/$profile/quorate-lab}" simulate --locks "$(locks "$name")" ${fault:+--fault "$fault"} "$@"
 }
 
 # The table's row for a bug: property and seed.
@@ -47,7 +47,7 @@ search() {
   local name found seed property missed=0
   copy_tree
   for name; do
-    build_broken "$MUTANTS/$name.bug" quorate-simulator
+    build_broken "$MUTANTS/$name.bug" quorate-lab
     found=$(run "$name" --seeds "$SEEDS" --no-shrink) || true
     seed=$(sed -nE 's/^seed ([0-9]+) violates:$/\1/p' <<<"$found")
     property=$(sed -nE 's/^  ([a-z_]+) at .*/\1/p' <<<"$found" | sed -n 1p)
@@ -78,7 +78,7 @@ try() {
   local name property seed log found
   for name; do
     read -r property seed <<<"$(row "$name")"
-    build_broken "$MUTANTS/$name.bug" quorate-simulator
+    build_broken "$MUTANTS/$name.bug" quorate-lab
     found=found
     if ! log=$(run "$name" --seed "$seed" --expect "$property" 2>&1); then
       found="NOT FOUND"
@@ -93,7 +93,7 @@ try() {
 check() {
   local half=$(($# / 2)) others report missed
   copy_tree
-  build "the tree itself" quorate-simulator
+  build "the tree itself" quorate-lab
   check_seeds "$@"
   copy_again
   in_second_copy try "${@:half+1}" >"$WORK/others" &
@@ -112,7 +112,7 @@ if [ "${1:-}" = --fits ]; then
   exit
 fi
 if [ "${1:-}" = --seeds ]; then
-  simulate=$2
+  lab=$2
   mapfile -t names < <(bugs)
   check_seeds "${names[@]}"
   exit

@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 LEDGER=docs/figures/seeds.tsv
 # A build of its own: LuaJIT comes to the same histories 1.3 times as fast, which the first part shows whenever the code is another one.
 export RUSTFLAGS="--cfg luajit -C target-cpu=native" CFLAGS="-O3 -march=native" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/seeds
-SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-simulate
+SIMULATE=$CARGO_TARGET_DIR/simulate/quorate-lab
 PART=4000
 # Faults, and how many seeds with them, of eight kinds of locks in turn (six with late-handshake). The first five lines are the check
 # before an issue is closed, an hour; all are that of a release, many hours.
@@ -32,7 +32,7 @@ none 160000
 "
 
 # What the simulator is built from.
-CODE=(src scripts/lua simulator/src testkit/src)
+CODE=(src scripts/lua history/src simulator/src testkit/src)
 code() { git rev-parse "${CODE[@]/#/HEAD:}" | sha1sum | cut -c 1-12; }
 
 # All parts: fault, and the first seed.
@@ -50,7 +50,7 @@ missing() { parts | grep -vxFf <(sed -nE 's/^([a-z-]+)\t([0-9]+)\t.*/\1 \2/p' "$
 run() {
   local with=()
   [ "$1" = none ] || with=(--fault "$1")
-  nice -n 19 "$SIMULATE" --locks any "${with[@]}" --from "$2" --seeds "$PART" | tee -a /dev/stderr |
+  nice -n 19 "$SIMULATE" simulate --locks any "${with[@]}" --from "$2" --seeds "$PART" | tee -a /dev/stderr |
     sed -nE 's/.*; ([0-9]+ holds, .*[0-9.]+ min).*/\1/p'
 }
 
@@ -69,7 +69,7 @@ if ! git diff --quiet HEAD -- "${CODE[@]}"; then
   exit 1
 fi
 until=$((SECONDS + ${1:-1000000}))
-cargo build --profile simulate --locked -p quorate-simulator
+cargo build --profile simulate --locked -p quorate-lab
 if [ "$(tail -n +2 "$LEDGER" | tail -n 1 | cut -f 4)" != "$(code)" ]; then
   for fault in $(parts | cut -d ' ' -f 1 | sort -u); do
     was=$(grep "^$fault	1	" "$LEDGER" | cut -f 3 || true)

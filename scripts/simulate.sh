@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Simulates as many seeds as fit into so many seconds (60 if none are given), on all cores, until one violates a property:
-#   scripts/simulate.sh [SECONDS] [OPTIONS of quorate-simulate]
+#   scripts/simulate.sh [SECONDS] [OPTIONS of quorate-lab simulate]
 # Each run begins with other seeds; --from N says with which.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,4 +16,4 @@ case " $* " in
   *) from=(--from "$(($(date +%s) * 1000))") ;;
 esac
 echo "Simulating for $seconds s, when it is built: with all optimisations that takes some minutes, the first time." >&2
-exec cargo run --profile simulate --locked --quiet -p quorate-simulator -- --during "$seconds" "${from[@]}" "$@"
+exec cargo run --profile simulate --locked --quiet -p quorate-lab -- simulate --during "$seconds" "${from[@]}" "$@"

@@ -13,7 +13,7 @@ time=${1:-10m}
 case ${BASH_REMATCH[2]} in h) unit=3600 ;; m) unit=60 ;; *) unit=1 ;; esac
 seconds=$((BASH_REMATCH[1] * unit))
 
-. scripts/quorate.sh
+. scripts/lab.sh
 folder=$target/soak
 mkdir -p "$folder"
 
@@ -33,7 +33,7 @@ while [ "$SECONDS" -lt "$seconds" ]; do
   masters=$((1 + 2 * (RANDOM % 4)))
   [ "$scenario" != members ] || masters=3
   command=(chaos --scenario "$scenario" --seed "$seed" --duration 10s --masters "$masters" --clients $((1 + RANDOM % 5)))
-  "$quorate" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" 2>"$progress" && code=0 || code=$?
+  "$lab" "${command[@]}" --report "$folder/report.html" --history "$folder/history.jsonl" >"$folder/summary.txt" 2>"$progress" && code=0 || code=$?
   runs=$((runs + 1))
   case $code in
     0) printf '%6d s  %-10s seed %-10d nothing found\n' "$SECONDS" "$scenario" "$seed" ;;
@@ -47,7 +47,7 @@ while [ "$SECONDS" -lt "$seconds" ]; do
       [ -t 2 ] || cat "$progress" >&2
       cat "$folder/summary.txt"
       printf '\n%s seed %s ended with %s. It is kept in %s: report.html, history.jsonl, summary.txt\n' "$scenario" "$seed" "$code" "$folder"
-      printf 'To replay it: cargo run -p quorate-cli --'
+      printf 'To replay it: cargo run -p quorate-lab --'
       printf ' %s' "${command[@]}"
       printf '\n'
       [ "$code" != 79 ] || { summary 1; exit 79; }

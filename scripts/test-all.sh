@@ -19,9 +19,15 @@ else
 fi
 
 step "lints of each package by itself, without features: in the workspace, one turns on features that another lacks"
-for package in quorate quorate-testkit quorate-cli quorate-chaos quorate-simulator; do
+for package in quorate quorate-testkit quorate-cli quorate-lab quorate-chaos quorate-simulator quorate-history; do
   cargo clippy --profile checks -p "$package" --no-default-features --locked -- -D warnings
 done
+
+step "documentation of the library as users build it"
+RUSTDOCFLAGS="-D warnings" cargo doc --profile checks --no-deps -p quorate --locked
+
+step "packages: what is published builds from what it contains, with the oldest Rust that is promised"
+scripts/packages.sh
 
 step "benches: every topic, in small"
 cargo bench "${checks[@]}" --bench bench -- smoke
@@ -35,11 +41,17 @@ CARGO_PROFILE_CHECKS_OPT_LEVEL=0 CARGO_PROFILE_CHECKS_DEBUG_ASSERTIONS=false CAR
 step "the scripts with each guard left out: some test fails"
 cargo test "${checks[@]}" --test it mutation -- --nocapture
 
+step "the model of a set: all orders of the steps of two changes"
+cargo test "${checks[@]}" --lib -- --ignored --nocapture set::tests::model::no_order
+
 step "other servers"
 scripts/servers.sh some
 
 step "known bugs put back: the simulator finds each"
 scripts/mutants.sh
+
+step "known bugs put back: the rule tests of a set find each"
+scripts/set-mutants.sh sample
 
 step "known bugs put back: chaos on real servers finds each"
 scripts/chaos-mutants.sh

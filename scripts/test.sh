@@ -33,22 +33,23 @@ built=${CARGO_TARGET_DIR:-target}/checks
 
 step "lints"
 cargo clippy "${checks[@]}" --all-targets -- -D warnings
-cargo clippy "${checks[@]}" --test members --test model -- -D warnings # "all targets" are without these
+cargo clippy "${checks[@]}" --test model -- -D warnings # "all targets" are without it
 
 step "build"
 cargo test "${checks[@]}" --no-run
-cargo test "${checks[@]}" --test model --test members --no-run
+cargo test "${checks[@]}" --test model --no-run
 
 # What needs the processors: the models and their broken variants, and the simulator.
 compute() {
-  cargo test "${checks[@]}" --test model --test members -- --nocapture
-  scripts/mutants.sh --seeds "$built/quorate-simulate"
-  "$built/quorate-simulate" --seeds 100
-  "$built/quorate-simulate" --seeds 100 --fault any
-  "$built/quorate-simulate" --seeds 150 --locks any
-  "$built/quorate-simulate" --seeds 150 --fault any --locks any
-  "$built/quorate-simulate" --seeds 100 --fault mixed-lists --locks any
-  for fault in lost-sets late-handshake; do "$built/quorate-simulate" --seeds 50 --fault "$fault"; done
+  cargo test "${checks[@]}" --test model -- --nocapture
+  cargo test "${checks[@]}" --lib -- --ignored --nocapture model::two_never model::broken
+  scripts/mutants.sh --seeds "$built/quorate-lab"
+  "$built/quorate-lab" simulate --seeds 100
+  "$built/quorate-lab" simulate --seeds 100 --fault any
+  "$built/quorate-lab" simulate --seeds 150 --locks any
+  "$built/quorate-lab" simulate --seeds 150 --fault any --locks any
+  "$built/quorate-lab" simulate --seeds 100 --fault mixed-lists --locks any
+  for fault in lost-sets late-handshake cut-short; do "$built/quorate-lab" simulate --seeds 50 --fault "$fault"; done
 }
 
 step "tests, and beside them, as they mostly wait: models, and simulation with the seeds that find known bugs and new ones"

@@ -8,24 +8,24 @@ use futures::future::join_all;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
 
+use crate::admin::doctor::{self, Report, Visit, Visitor};
 use crate::blocking;
 use crate::client::Redlock;
-use crate::clock::{BootClock, Clock, Moment};
 use crate::config::{DEFAULT_TTL, Settings};
-use crate::doctor::{self, Report, Visitor};
 use crate::engine::{Engine, quorum};
 use crate::env;
 use crate::error::Error;
 use crate::executor::Executor;
 use crate::inner::{Host, Inner};
 use crate::invalid::Invalid;
-use crate::master::{
+use crate::link::{
     Address, Dialler, LinkSettings, Master, MasterMaker, Masters, PasswordCallback, RedisMaster, Roster,
-    Visit,
 };
-use crate::protocol::{Kind, SCRIPTS, Subject, WakeChannelPrefix};
 use crate::random::{Random, SystemRandom};
+use crate::set::Terms;
 use crate::source::{self, Checked, Source};
+use crate::time::{BootClock, Clock, Moment};
+use crate::wire::{Kind, SCRIPTS, Subject, WakeChannelPrefix};
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
 /// anything is sent.
@@ -375,7 +375,7 @@ impl Builder {
         let Self { settings, clock, random, .. } = self;
         let wall = i64::try_from(clock.wall().as_micros()).unwrap_or(i64::MAX);
         let wall_ahead = wall - i64::try_from(clock.now().since(Moment::default()).as_micros()).unwrap_or(0);
-        let terms = settings.terms();
+        let terms = Terms::of(&settings);
         let prefix = &settings.prefix;
         let name = format!("doctor:{:x}", random.next_u64());
         let kind = Kind::Lock;

@@ -1,23 +1,22 @@
 //! The client, and the locks that it makes. The kinds of locks differ in how a master keeps them:
-//! see `protocol/kind.rs` and `scripts/lua/`.
+//! see `wire/kind.rs` and `scripts/lua/`.
 
 use std::sync::Arc;
 
+use crate::admin::{ChangeStep, Init, SetChange, SetError};
 use crate::blocking;
-use crate::clock::Moment;
 use crate::compat;
 use crate::election::Election;
-use crate::engine::ChangeStep;
 use crate::error::Error;
 use crate::inner::Inner;
 use crate::inspection::{Inspection, Listing};
 use crate::invalid::Invalid;
+use crate::link::Address;
 use crate::lock::Lock;
-use crate::master::Address;
 use crate::owner::Owner;
-use crate::protocol::{Kind, join_names};
-use crate::set::{Init, SetChange, SetError};
-use crate::trust::MasterStatus;
+use crate::set::MasterStatus;
+use crate::time::Moment;
+use crate::wire::{Kind, join_names};
 
 /// A client of N independent masters, which makes locks. Clones share everything.
 ///
@@ -415,11 +414,14 @@ impl Redlock {
 
     /// Begins the client's masters as a set, or completes one that was begun: each gets a record
     /// that says which set it is one of. Without that no master votes. What is complete is left
-    /// alone, so it may be run again at any time, and at each start of the machines.
+    /// alone, so it may be run again at any time, with the set's current list. With an outdated
+    /// list it begins a second set if all masters of that list are empty one day. So leave it to a
+    /// person, or to what starts the machines, and not to each program that takes locks.
     ///
     /// Masters that may have been used have no vote for a little more than one
     /// [`max_ttl`](crate::Builder::max_ttl) first, and this waits for that; a person can say that
-    /// no client ever used them: [`Init::never_used`].
+    /// no client ever used them: [`Init::never_used`]. Every ten seconds the log says what it waits
+    /// for, or [`Init::on_progress`] is told.
     ///
     /// # Cancel safety
     ///
@@ -427,8 +429,11 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// [`SetError::NotBegun`] if a master is of another set, or has other terms; or if one cannot
-    /// be reached within the client's [`wait`](crate::Builder::wait), and the quarantine.
+    /// [`SetError::NotBegun`] if a master is of another set, or has other terms. So it is if a
+    /// master is not reached within the client's [`wait`](crate::Builder::wait), and the
+    /// quarantine, while the set has no majority. If a majority are members of the set, a master
+    /// that does not answer is no error: this waits 3 s for it, and the master comes back to the
+    /// set by itself.
     ///
     /// # Examples
     ///
@@ -459,8 +464,8 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// [`SetError::NotBegun`] if a master has a record, or cannot be reached within the client's
-    /// [`wait`](crate::Builder::wait).
+    /// [`SetError::NoFingerprint`] if a master has a record, or cannot be reached within the
+    /// client's [`wait`](crate::Builder::wait).
     ///
     /// # Examples
     ///
@@ -487,8 +492,8 @@ impl Redlock {
     ///
     /// # Errors
     ///
-    /// As [`init`](Redlock::init): [`SetError::NotBegun`] where fewer than a quorum can be reached,
-    /// or none of those knows its set, so that a set has to begin.
+    /// [`SetError::NotRecovered`] if fewer than a quorum can be reached, or none of those knows its
+    /// set, so that a set has to begin.
     pub async fn recover(&self) -> Result<(), SetError> {
         self.inner.engine.recover().await
     }
@@ -573,6 +578,13 @@ impl Redlock {
     ///
     /// An acquire that names an owner re-enters what that owner holds. Its guards share one lease,
     /// each is one hold, and the lock is free when the last of them is released.
+    ///
+    /// The lease combines the options of the acquires. The first decides the
+    /// [`label`](Lock::label), the [`lock_delay`](Lock::lock_delay), and how the lease is renewed:
+    /// a later [`hold_at_most`](Lock::hold_at_most) or [`no_renewal`](Lock::no_renewal) changes
+    /// nothing. Only if no acquire before had a renewal does a later one bring its own, for all
+    /// guards. A later acquire prolongs the lease to its own TTL from then on, and never shortens
+    /// it.
     ///
     /// # Examples
     ///

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Moment;
 use crate::error::Error;
 use crate::fence::FencingToken;
 use crate::handover::Handover;
 use crate::inspection::Inspection;
 use crate::owner::Owner;
+use crate::time::Moment;
 use crate::vote::Vote;
 
 /// A lock in the layout of another library, with the options of the acquires to come.

@@ -4,7 +4,6 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use crate::invalid::Invalid;
-use crate::trust::Terms;
 
 /// The most bytes in a lock's name, 512: long enough for a path or a URL, short enough to log.
 pub const MAX_NAME: usize = 512;
@@ -193,13 +192,6 @@ impl Settings {
             return Err(Invalid::lock_delay(delay, ttl, self.max_ttl));
         }
         Ok(())
-    }
-
-    /// The terms that the handshake presents to masters.
-    pub(crate) fn terms(&self) -> Terms {
-        let Self { max_ttl, all_new, .. } = *self;
-        let key = |of: &str| format!("{}{of}", self.prefix);
-        Terms { record: key("master"), decree: key("decree"), max_ttl, all_new }
     }
 }
 

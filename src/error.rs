@@ -114,6 +114,10 @@ pub enum Error {
         name: Arc<str>,
         /// How it was lost.
         cause: Loss,
+        /// Whether the work of [`run`](crate::Guard::run) ended, but the lease had ended by then:
+        /// do not repeat what must not be done twice. False if the work was dropped, and may be
+        /// half done, and from any other method.
+        work_ended: bool,
         /// Every master's part in the round that found it lost, or in the last failed renewal;
         /// empty if there was none.
         votes: Votes,
@@ -131,7 +135,8 @@ pub enum Error {
         /// How many are needed.
         needed: usize,
         /// How long until the lock is free at the latest, even if the release reaches no other
-        /// master, unless the owner has other guards of it.
+        /// master, unless the owner has other guards of it. That is the rest of the TTL and up to 3
+        /// s, as clocks may differ.
         free_within: Duration,
         /// Every master's part in the round.
         votes: Votes,
@@ -204,19 +209,23 @@ pub enum Error {
 
 /// The kind of an [`Error`]: for metrics, and to decide what to do next.
 ///
-/// | kind | busy | retryable | what to do |
-/// |---|---|---|---|
-/// | `Held`, `WaitTimedOut` | yes | yes | try again, after [`Error::retry_after`] if it is known |
-/// | `QueueFull` | yes | yes | shed load, or allow more waiters |
-/// | `NoQuorum` | no | yes | look at the masters; they may recover by themselves |
-/// | `OtherSet` | no | no | give all clients the list of one set |
-/// | `Refused` | no | no | fix the password, the rights, the settings or the servers |
-/// | `Lost` | no | no | stop what the lock protects; another acquire begins anew |
-/// | `ReleaseUnconfirmed` | no | no | nothing: the work is done, and the lock is free in time |
-/// | `AnotherKind`, `OtherPermits` | no | no | use one kind of lock for a name, and one number of permits |
-/// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | fix the calling code |
-/// | `Cancelled`, `Closed` | no | no | nothing: this program wanted it |
-/// | `Start` | no | no | look at the limits of the system |
+/// | kind | busy | retryable | HTTP | what to do |
+/// |---|---|---|---|---|
+/// | `Held`, `WaitTimedOut` | yes | yes | 409 | try again, after [`Error::retry_after`] if known |
+/// | `QueueFull` | yes | yes | 503 | shed load, or allow more waiters |
+/// | `NoQuorum` | no | yes | 503 | look at the masters; they may recover by themselves |
+/// | `OtherSet` | no | no | 500 | give all clients the list of one set |
+/// | `Refused` | no | no | 500 | fix the password, the rights, the settings or the servers |
+/// | `Lost` | no | no | 500 | stop what the lock protects; repeat it unless its `work_ended` |
+/// | `ReleaseUnconfirmed` | no | no | 200 | nothing: the work is done, the lock is free in time |
+/// | `AnotherKind`, `OtherPermits` | no | no | 500 | one kind of lock for a name, one number of permits |
+/// | `Upgrade`, `AlreadyHeld`, `NotHeld`, `Invalid` | no | no | 500 | fix the calling code |
+/// | `Cancelled`, `Closed` | no | no | 503 | nothing: this program wanted it |
+/// | `Start` | no | no | 500 | look at the limits of the system |
+///
+/// The HTTP status is what suits a service that holds the lock while it handles a request. A name
+/// that comes from the request, and is [`Invalid`], is a 400. Where the work's output is there, an
+/// error of the release does not change the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the variant of `Error` that has its name")]
@@ -241,6 +250,14 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// A loss that was found when the work under the lock had ended.
+    pub(crate) fn after_work(mut self) -> Self {
+        if let Self::Lost { work_ended, .. } = &mut self {
+            *work_ended = true;
+        }
+        self
+    }
+
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -310,10 +327,16 @@ impl Error {
     }
 
     /// How long until the lock is free at the latest, unless its holder renews the lease; of a full
-    /// semaphore, until its first permit is. `None` if the holder is unknown, or its lease never
-    /// ends.
+    /// semaphore, until its first permit is. If a quorum is missing because masters are in
+    /// quarantine, until enough of them vote again. `None` if the holder is unknown, or its lease
+    /// never ends, or if masters are missing for another reason.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.holder()?.remaining
+        match self {
+            Self::NoQuorum { granted, needed, late: false, votes, .. } => {
+                votes.quarantine_of(needed.saturating_sub(*granted))
+            }
+            _ => self.holder()?.remaining,
+        }
     }
 
     /// Every master's part in the failed round; empty if there was none.
@@ -381,16 +404,21 @@ impl fmt::Display for Error {
 struct Room {
     /// The most characters of a name or a label.
     most: usize,
+    /// Whether to name an unreachable master.
+    names_master: bool,
     /// Whether to show details, for debugging.
     details: bool,
 }
 
 impl Room {
-    const ALL: Self = Self { most: usize::MAX, details: true };
+    /// The votes name the masters.
+    const ALL: Self = Self { most: usize::MAX, names_master: false, details: true };
 
     /// From the most to the least that a line may show of names and labels.
     fn for_a_line() -> impl Iterator<Item = Self> {
-        [64, 44, 28, 20, 12].into_iter().map(|most| Self { most, details: false })
+        let without_master = [64, 44, 28, 20, 12].into_iter().map(|most| (most, false));
+        let all = std::iter::once((64, true)).chain(without_master);
+        all.map(|(most, names_master)| Self { most, names_master, details: false })
     }
 }
 
@@ -421,11 +449,11 @@ impl Error {
             ),
             Self::NoQuorum { granted, needed, votes, .. } => {
                 write!(f, "no quorum for lock {name}: {granted} of the {needed} masters needed agreed")?;
-                if votes.len() > *granted { write!(f, " ({})", votes.against()) } else { Ok(()) }
+                f.write_str(&without_quorum(votes, *granted, *needed, room))
             }
             Self::Refused { masters, reason, votes, .. } => {
                 let of = votes.len();
-                write!(f, "lock {name}: {masters} of {of} masters refuse for good, {reason}")?;
+                write!(f, "lock {name}: {masters} of {of} masters refused permanently, {reason}")?;
                 reason.remedy().map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
             }
             Self::Upgrade { owner, .. } => {
@@ -438,19 +466,21 @@ impl Error {
             ),
             Self::Cancelled { .. } => write!(f, "the acquire of lock {name} was cancelled"),
             Self::Lost { cause: Loss::Released, .. } => write!(f, "lock {name} was released"),
-            Self::Lost { cause, .. } => write!(f, "lock {name} was lost: {cause}"),
+            Self::Lost { cause, work_ended, .. } => {
+                let advice = if *cause == Loss::Expired && !work_ended { ": stop the work" } else { "" };
+                write!(f, "lock {name} was lost: {cause}{advice}")
+            }
             Self::ReleaseUnconfirmed { confirmed, needed, free_within, votes, .. } => write!(
                 f,
                 "release of lock {name}: {confirmed} of {needed} needed masters agreed ({}): free within \
                  {free_within:.1?}",
-                votes.against()
+                votes.against(room.names_master)
             ),
-            Self::AnotherKind { .. } => {
-                write!(
-                    f,
-                    "{name} is held as another kind of lock, or is none: one of the two needs another name"
-                )
-            }
+            Self::AnotherKind { .. } => write!(
+                f,
+                "{name} is held as another kind of lock, or is none: one of the two \
+                 needs another name"
+            ),
             Self::OtherPermits { asked, permits, .. } => write!(
                 f,
                 "semaphore {name} has {permits} permits, and not {asked}: ask with the same number everywhere"
@@ -465,6 +495,16 @@ impl Error {
             Self::Start(_) => f.write_str("the background thread could not be started"),
         }
     }
+}
+
+/// What the masters that did not agree answered, and whether to wait for a quarantine.
+fn without_quorum(votes: &Votes, granted: usize, needed: usize, room: Room) -> String {
+    if votes.len() <= granted {
+        return String::new();
+    }
+    let against = votes.against(room.names_master);
+    let passes = votes.quarantine_of(needed.saturating_sub(granted)).is_some();
+    format!(" ({against}){}", if passes { ": retry then" } else { "" })
 }
 
 /// Writes how long an acquire waited.
@@ -484,7 +524,8 @@ pub enum Loss {
     /// The lease is over or about to be: it was not renewed, no renewal reached a quorum in time,
     /// or the process stood still.
     Expired,
-    /// So many masters say that another owner has it, or nobody, that the rest are no quorum.
+    /// So many masters say that another owner has it, or nobody, that the rest are no quorum; or
+    /// [`force_release`](crate::Lock::force_release) took it away in this process.
     NotOurs,
     /// Its cap is reached: [`hold_at_most`](crate::Lock::hold_at_most) or
     /// [`renew_at_most`](crate::Lock::renew_at_most).
@@ -501,7 +542,7 @@ pub enum Loss {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Expired => "its lease is over",
+            Self::Expired => "its lease expired or could not be renewed",
             Self::NotOurs => "the masters say that it is not this owner's",
             Self::Capped => "it was held for as long as it was to be, and its lease is over",
             Self::Silent => "its work gave no sign of life, and its lease is over",
@@ -517,6 +558,7 @@ impl fmt::Display for Loss {
 /// The text is one line without the middle of long owners and labels, which the alternate form,
 /// `{holder:#}`, shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Holder {
     /// The owner, as stored on the masters.
@@ -524,17 +566,21 @@ pub struct Holder {
     /// What its client calls it: see [`Builder::label`](crate::Builder::label).
     pub label: Option<Arc<str>>,
     /// Whether it is an owner of this very client, a [`Redlock`](crate::Redlock) or a clone of it:
-    /// waiting for it may be waiting for oneself. Not known of a lock over several names.
+    /// waiting for it may be waiting for oneself. Copies of a process, as by a fork of its machine,
+    /// count as the same client. Not known of a lock over several names.
     pub is_ours: bool,
     /// How long it has had the lock, by the masters' clocks: the longest that any of them gave.
     /// `None` if none did.
+    #[cfg_attr(feature = "serde", serde(rename = "held_ms", serialize_with = "crate::json::ms"))]
     pub held_for: Option<Duration>,
     /// How many masters named it before the round was decided.
     pub masters: usize,
     /// The longest remaining time on any of them, or `None` if the lock never expires on one. Of a
     /// full semaphore, the time until its first permit is free.
+    #[cfg_attr(feature = "serde", serde(rename = "remaining_ms", serialize_with = "crate::json::ms"))]
     pub remaining: Option<Duration>,
     /// The number of permits of a semaphore, if all of them are taken.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub permits: Option<u32>,
 }
 
@@ -551,10 +597,17 @@ impl Holder {
             write!(f, " for {time:.1?}")?;
         }
         match self.remaining {
-            Some(left) => write!(f, ", and for at most {left:.1?} more")?,
+            Some(left) => write!(f, ", expires in at most {left:.1?}")?,
             None => f.write_str(", with no expiry")?,
         }
         if room.details { write!(f, " ({} masters say so)", self.masters) } else { Ok(()) }
+    }
+}
+
+/// Whether it is this owner.
+impl PartialEq<Owner> for Holder {
+    fn eq(&self, owner: &Owner) -> bool {
+        self.owner.parse() == Ok(*owner)
     }
 }
 
@@ -620,6 +673,11 @@ mod tests {
         })
     }
 
+    fn in_quarantine(ms: u128) -> Outcome {
+        let detail = format!("QUARANTINE {ms} ms left").into();
+        Outcome::Refused { reason: Refusal::Quarantined, detail }
+    }
+
     /// Every error that contains text from outside.
     fn all(name: &str, owner: &str, label: &str, time: Duration, of: u32) -> Vec<Error> {
         let count = of as usize;
@@ -630,9 +688,11 @@ mod tests {
             Outcome::Absent,
             Outcome::Refused { reason, detail: detail.clone() },
             Outcome::Unreachable(detail.clone()),
-            Outcome::Unknown(Silence::ConnectionLost(detail)),
+            Outcome::Unknown(Silence::ConnectionLost(detail.clone())),
             Outcome::Pending,
         ];
+        let restarted =
+            votes([in_quarantine(time.as_millis()), Outcome::Unreachable(detail), Outcome::Pending], label);
         let votes = votes(outcomes, label);
         let ours = Owner::new(uuid::Uuid::from_u128(7), u64::MAX);
         let refused =
@@ -653,10 +713,12 @@ mod tests {
             let votes = votes.clone();
             errors.push(Error::NoQuorum { name: name.into(), granted, needed, late, votes });
         }
+        let needed = count;
+        errors.push(Error::NoQuorum { name: name.into(), granted: 0, needed, late: false, votes: restarted });
         for cause in
             [Loss::Expired, Loss::NotOurs, Loss::Capped, Loss::Silent, Loss::HandedOver, Loss::Released]
         {
-            errors.push(Error::Lost { name: name.into(), cause, votes: votes.clone() });
+            errors.push(Error::Lost { name: name.into(), cause, work_ended: false, votes: votes.clone() });
         }
         let asked = of;
         let permits = of;
@@ -737,8 +799,44 @@ mod tests {
         let error = Error::NoQuorum { name: "l".into(), granted: 1, needed: 3, late: false, votes };
         assert_eq!(
             error.to_string(),
-            "no quorum for lock \"l\": 1 of the 3 masters needed agreed (1 refused, 2 unreachable, 1 not waited for)"
+            "no quorum for lock \"l\": 1 of the 3 masters needed agreed (1 refused, 2 unreachable, such as m, \
+             1 not waited for)"
         );
         assert!(format!("{error:#}").ends_with("; m unreachable (gone); m not waited for]"), "{error:#}");
+    }
+
+    /// After a restart of most masters: it passes by itself.
+    #[test]
+    fn masters_in_quarantine_say_when_to_retry() {
+        let down = || Outcome::Unreachable("gone".into());
+        let error = |granted: usize, outcomes: [Outcome; 3]| {
+            let votes = votes(outcomes, "m");
+            Error::NoQuorum { name: "x".into(), granted, needed: 2, late: false, votes }
+        };
+        let both = error(0, [Outcome::Pending, in_quarantine(20_810), in_quarantine(9_000)]);
+        assert_eq!(
+            both.to_string(),
+            "no quorum for lock \"x\": 0 of the 2 masters needed agreed (2 in quarantine for at most 20.8s, \
+             1 not waited for): retry then"
+        );
+        assert_eq!(both.retry_after(), Some(Duration::from_millis(20_810)));
+        let one = error(1, [Outcome::Granted, in_quarantine(20_810), in_quarantine(9_000)]);
+        assert_eq!(one.retry_after(), Some(Duration::from_secs(9)));
+        let too_few = error(0, [down(), down(), in_quarantine(9_000)]);
+        assert_eq!(too_few.retry_after(), None);
+        assert!(
+            too_few.to_string().ends_with("(1 in quarantine for at most 9.0s, 2 unreachable, such as m)")
+        );
+    }
+
+    #[test]
+    fn a_master_that_answers_alone_is_none_of_those_that_refused() {
+        let down = || Outcome::Unreachable("gone".into());
+        let votes = votes([Outcome::Answered("why".into()), down(), down()], "m");
+        let error = Error::NoQuorum { name: "l".into(), granted: 0, needed: 2, late: false, votes };
+        let expected = "no quorum for lock \"l\": 0 of the 2 masters needed agreed (1 answered, 2 unreachable, \
+                        such as m)";
+        assert_eq!(error.to_string(), expected);
+        assert!(format!("{error:#}").contains("[m answered (why)"), "{error:#}");
     }
 }

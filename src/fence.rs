@@ -67,6 +67,7 @@ pub const MAX: u64 = (1 << 53) - 1;
 /// assert!(FencingToken::new(0).is_none() && FencingToken::new(quorate::fence::MAX + 1).is_none());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FencingToken(u64);
 
 impl FencingToken {
@@ -159,17 +160,17 @@ pub const VARIABLE: &str = "QUORATE_FENCE";
 /// }
 /// ```
 ///
-/// The script by itself, in a test with an embedded server:
+/// The script by itself, with `redis-cli` and the file `scripts/lua/fenced.lua` of this package:
 ///
+/// ```text
+/// $ redis-cli --eval fenced.lua balance:42 , 7 90
+/// (integer) 7
+/// $ redis-cli --eval fenced.lua balance:42 , 5 80     # 5 is stale
+/// (integer) 7
+/// $ redis-cli HGET balance:42 value
+/// "90"
 /// ```
-/// use quorate::{fence, seam::Script};
-/// use quorate_testkit::{EmbeddedServer, Resp};
 ///
-/// let (server, set) = (EmbeddedServer::new(1), Script::new("fenced set", fence::SET));
-/// assert_eq!(server.eval(&set, &["balance:42"], &["7", "90"]), Resp::Int(7));
-/// assert_eq!(server.eval(&set, &["balance:42"], &["5", "80"]), Resp::Int(7), "5 is stale");
-/// assert_eq!(server.command(&["HGET", "balance:42", "value"]), Resp::Bulk(b"90".into()));
-/// ```
 pub const SET: &str = include_str!("../scripts/lua/fenced.lua");
 
 /// What [`SET`] takes as `ARGV`.

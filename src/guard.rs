@@ -10,13 +10,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking;
-use crate::clock::Moment;
 use crate::engine::Grant;
 use crate::error::Error;
 use crate::fence::FencingToken;
 use crate::handover::Handover;
 use crate::inner::Inner;
 use crate::owner::Owner;
+use crate::time::Moment;
 use crate::vote::Vote;
 
 /// One hold of a lock, until it is released or lost.
@@ -30,7 +30,7 @@ use crate::vote::Vote;
 /// [`lost`](Guard::lost) returns before the [`deadline`](Guard::deadline). Until the deadline no
 /// majority of the masters grants the lock to another owner; after it, one may at any moment, so
 /// the work must have stopped by then. [`run`](Guard::run) does that for you.
-#[must_use = "the lock is released when its guard is dropped, which here is at once"]
+#[must_use = "the lock is released when its guard is dropped, which here is at once: `let guard = ...`"]
 pub struct Guard {
     grant: Grant,
     /// Keeps the background thread alive until the guard's release is sent.
@@ -52,11 +52,16 @@ impl Guard {
         Self { grant, client }
     }
 
-    /// The fencing token of this grant: higher than that of every earlier grant of the lock. The
-    /// protected resource refuses a write whose token is lower than one it has seen: see
-    /// [`fence`](crate::fence). Nothing else protects against a process that stood still, or a
-    /// message that was delayed, until another owner had the lock. For SQL there is
-    /// [`as_i64`](FencingToken::as_i64).
+    /// The fencing token of this grant, with which the protected resource refuses a write that
+    /// comes too late: see [`fence`](crate::fence). Nothing else protects against a process that
+    /// stood still, or a message that was delayed, until another owner had the lock. For SQL there
+    /// is [`as_i64`](FencingToken::as_i64).
+    ///
+    /// | the guard is of | its token is higher than that of | the resource |
+    /// |---|---|---|
+    /// | a lock, mutex, fair lock, or write lock | every earlier grant of the name | refuses a token that is lower than the stored one, and stores a higher one |
+    /// | a read lock | every earlier writer; readers at the same time may have the same | compares it with the stored one, and does not store it |
+    /// | a semaphore | every earlier grant of the same [`permit`](Guard::permit) | compares and stores one token for each permit |
     ///
     /// It is below 2^53, and the masters give it in the round that grants the lock. Re-entry keeps
     /// it.
@@ -181,8 +186,8 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`], as [`lost`](Guard::lost) returns it, when `work` was dropped, or ended only
-    /// after the lease had.
+    /// [`Error::Lost`], as [`lost`](Guard::lost) returns it, when `work` was dropped; and with
+    /// `work_ended` when it ended, but only after the lease had, so that its result is dropped.
     ///
     /// # Examples
     ///
@@ -210,7 +215,10 @@ impl Guard {
             },
         });
         let output = work.await?;
-        if self.is_valid() { Ok(output) } else { Err(self.lost().await) }
+        match self.grant.loss() {
+            Some(loss) if !self.is_valid() => Err(loss.after_work()),
+            _ => Ok(output),
+        }
     }
 
     /// Sleeps for `time` under the lock, [without async](crate::blocking), and returns early when
@@ -341,9 +349,11 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] when the lease had ended, or so many masters say that this owner does not
-    /// have the lock that the rest are no majority: another may have held it while this guard
-    /// lived.
+    /// [`Error::Lost`] when the lease had ended at the time of the call, or was lost and too few
+    /// masters confirmed the release, or so many masters say that this owner does not have the lock
+    /// that the rest are no majority: another may have held it while this guard lived. The cause is
+    /// the one that [`lost`](Guard::lost) told, except that it is
+    /// [`Loss::Expired`](crate::Loss::Expired) if the same named owner has acquired the lock again.
     /// [`Error::NotHeld`] when [`Lock::release`](crate::Lock::release) released the owner's holds
     /// already. [`Error::ReleaseUnconfirmed`] when too few masters confirmed it in time: the work
     /// is done, and the release goes on in the background. Do not pass that on as the failure of

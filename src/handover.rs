@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::invalid::Invalid;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Permit};
+use crate::wire::{Kind, Permit};
 
 /// What the text begins with.
 const FORM: &str = "quorate2";

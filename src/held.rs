@@ -7,6 +7,7 @@ use crate::fence::FencingToken;
 
 /// The kind of lock that masters have under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "kind", rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum LockKind {
     /// A [`lock`](crate::Redlock::lock), for one name or [several](crate::Redlock::lock_all), or an
@@ -60,6 +61,11 @@ impl fmt::Display for LockKind {
 
 /// Which part of a lock a holder has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "part", content = "permit", rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Part {
     /// All of it; of a read-write lock, the write side.
@@ -83,13 +89,17 @@ impl Part {
 
 /// A held part of a lock, according to a majority of the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct HeldPart {
     /// Which part.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub part: Part,
     /// Who has it.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub holder: Holder,
     /// The holder's [`Guard::fencing_token`](crate::Guard::fencing_token); `None` in the layout of
     /// another library, which has no tokens.
+    #[cfg_attr(feature = "serde", serde(rename = "fence"))]
     pub fencing_token: Option<FencingToken>,
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::admin::{Progress, Sighting};
 use crate::blocking;
-use crate::engine::{self, Progress, Sighting};
+use crate::engine;
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind};
 use crate::inner::Inner;
-use crate::vote::Vote;
+use crate::vote::{Outcome, Refusal, Vote};
 
 /// What the masters know of a name: the kind of lock, who has it, and how many wait.
 #[derive(Clone, Debug)]
@@ -31,6 +32,23 @@ impl Inspection {
     /// example because the name was not used for a while.
     pub fn kind(&self) -> Option<LockKind> {
         self.seen.kind
+    }
+
+    /// What a majority of the masters knows.
+    pub fn state(&self) -> LockState {
+        let is_no_lock =
+            |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::WrongType, .. });
+        if self.answered() < self.quorum() {
+            LockState::Unknown
+        } else if self.is_free() {
+            LockState::Free
+        } else if !self.held().is_empty() {
+            LockState::Held
+        } else if self.votes().iter().filter(is_no_lock).count() >= self.quorum() {
+            LockState::NoLock
+        } else {
+            LockState::Split
+        }
     }
 
     /// What each master answered; of several holders, the one that has held its part for longest.
@@ -90,6 +108,54 @@ impl Inspection {
     /// have at least this many in their queues.
     pub fn waiting(&self) -> u64 {
         self.seen.waiting
+    }
+}
+
+/// What a majority of the masters knows of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum LockState {
+    /// The lock, or a permit of a semaphore, is free.
+    Free,
+    /// The lock, or a part of it, has a holder, and nothing is free.
+    Held,
+    /// A majority answered, but agrees neither on a holder nor that it is free.
+    Split,
+    /// Something else is at the lock's key.
+    NoLock,
+    /// Too few masters answered.
+    Unknown,
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Inspection {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Fields<'a> {
+            name: &'a str,
+            #[serde(flatten)]
+            kind: Option<LockKind>,
+            state: LockState,
+            free: usize,
+            held: &'a [HeldPart],
+            waiting: u64,
+            quorum: usize,
+            answered: usize,
+            votes: &'a [Vote],
+        }
+        let fields = Fields {
+            name: self.name(),
+            kind: self.kind(),
+            state: self.state(),
+            free: self.free(),
+            held: self.held(),
+            waiting: self.waiting(),
+            quorum: self.quorum(),
+            answered: self.answered(),
+            votes: self.votes(),
+        };
+        fields.serialize(serializer)
     }
 }
 

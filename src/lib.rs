@@ -22,6 +22,8 @@
 //!
 //! - `tls`: `rediss://` URLs, by rustls.
 //! - `redis`: masters by a `ConnectionInfo` of the redis crate.
+//! - `serde`: `Serialize` for [`Inspection`], [`MasterStatus`], [`Observed`], the doctor's
+//!   [`Report`](doctor::Report), and their parts. The JSON is what [the command][command] prints.
 //! - `unstable-testing`: what the test kit replaces. It changes no behaviour, and may change with
 //!   any version.
 
@@ -30,14 +32,13 @@
     allow(unnameable_types, unreachable_pub, unused_imports, reason = "tests reach it with the feature")
 )]
 
+mod admin;
 mod backoff;
 pub mod blocking;
 mod builder;
 mod client;
-mod clock;
 pub mod compat;
 pub mod config;
-pub mod doctor;
 mod election;
 mod engine;
 pub mod env;
@@ -50,15 +51,14 @@ mod held;
 mod inner;
 mod inspection;
 mod invalid;
-mod lease;
+#[cfg(feature = "serde")]
+mod json;
+mod link;
 mod lock;
-mod master;
-mod master_set;
 mod observer;
 mod owner;
 #[cfg(doc)]
 pub mod pages;
-mod protocol;
 mod random;
 mod renewal;
 mod set;
@@ -66,41 +66,44 @@ mod shutdown;
 mod source;
 mod sync;
 mod text;
-mod trust;
+mod time;
 mod vote;
 mod wake;
+mod wire;
 
+pub use admin::{Init, SetChange, SetError, doctor};
 pub use builder::Builder;
 pub use client::Redlock;
-pub use clock::Moment;
 pub use election::{Election, Leadership};
 pub use error::{Error, ErrorKind, Holder, Loss};
 pub use guard::Guard;
 pub use handover::Handover;
 pub use held::{HeldPart, LockKind, Part};
-pub use inspection::{Inspection, Listing};
+pub use inspection::{Inspection, Listing, LockState};
 pub use invalid::Invalid;
 pub use lock::Lock;
 pub use observer::{Leader, Observed, Observer};
 pub use owner::Owner;
-pub use set::{Init, SetChange, SetError};
+pub use set::{MasterStatus, Standing};
 pub use shutdown::{Shutdown, Unconfirmed};
 pub use source::Source;
+pub use time::Moment;
 pub use tokio_util::sync::CancellationToken;
-pub use trust::{MasterStatus, Standing};
 pub use vote::{Outcome, Permits, Refusal, Silence, Vote, Votes};
 
 /// What a test replaces: time, the masters, randomness, the executor of the engine's tasks, and the
 /// link to a master, which a simulator drives. It may change with any version.
 #[cfg(feature = "unstable-testing")]
 pub mod seam {
-    pub use crate::clock::{BootClock, Clock};
     pub use crate::executor::Spawn;
-    pub use crate::master::{
-        Call, CallKind, Delivery, Failure, Layer, LinkState, Master, Message, NOT_HANDLED, Pending, Reach,
-        ReplySink, Script, ScriptPart, Subscriber, SubscriptionEvent, Value, WordIter, Words, connect,
+    pub use crate::link::{
+        Delivery, LinkState, Master, Message, Pending, Reach, Subscriber, SubscriptionEvent, connect,
     };
-    pub use crate::protocol::SCRIPTS;
     pub use crate::random::{Random, SystemRandom};
-    pub use crate::trust::{Contact, HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
+    pub use crate::set::{Contact, HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
+    pub use crate::time::{BootClock, Clock};
+    pub use crate::wire::{
+        Call, CallKind, Failure, Layer, NOT_HANDLED, ReplySink, SCRIPTS, Script, ScriptPart, Value, WordIter,
+        Words,
+    };
 }

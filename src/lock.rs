@@ -17,16 +17,17 @@ use crate::inner::Inner;
 use crate::inspection::Inspection;
 use crate::invalid::Invalid;
 use crate::owner::Owner;
-use crate::protocol::Kind;
 use crate::renewal::{Renewal, RenewalOptions};
 use crate::text::quoted;
+use crate::wire::Kind;
 
 /// A lock by its name, with the options of the acquires to come. It holds nothing; a [`Guard`]
 /// does.
 ///
 /// One owner at a time holds it; a semaphore has as many holders as permits. Each acquire gets a
 /// new owner, so two tasks exclude each other, unless [`owned_by`](Lock::owned_by) or
-/// [`Owner::scope`] names one.
+/// [`Owner::scope`] names one. A task can run an acquire: `tokio::spawn(lock.acquire())`. It is
+/// outside of the scope in which it is spawned.
 #[derive(Clone)]
 #[must_use = "a lock is not held before it is acquired"]
 pub struct Lock {
@@ -72,7 +73,7 @@ impl Lock {
 
     /// The lease is not renewed: it ends after the [`ttl`](Lock::ttl), even while the guard lives.
     pub fn no_renewal(mut self) -> Self {
-        self.renewal.none = true;
+        self.renewal.off = true;
         self
     }
 
@@ -88,6 +89,11 @@ impl Lock {
     /// holder sent before it died, where that cannot be fenced. Consul calls it the lock delay. The
     /// masters' clocks measure it. TTL and delay together must not exceed the
     /// [`max_ttl`](crate::Builder::max_ttl). The default is none.
+    ///
+    /// A release in time ends the delay. Once the lease is [lost](Guard::lost), a release or a drop
+    /// of the guard sends nothing, so the delay takes its course. Two things end it early:
+    /// [`force_release`](Lock::force_release), and the same named owner that acquires the lock
+    /// again.
     pub fn lock_delay(mut self, delay: Duration) -> Self {
         self.request.delay = delay;
         self
@@ -206,7 +212,9 @@ impl Lock {
     ///
     /// # Cancel safety
     ///
-    /// As for [`try_acquire`](Lock::try_acquire).
+    /// As for [`try_acquire`](Lock::try_acquire). A future that is neither dropped nor polled any
+    /// more may be granted the lock: it keeps that from others for one TTL, as the lease is renewed
+    /// only once the future has returned the guard.
     ///
     /// # Errors
     ///
@@ -257,8 +265,13 @@ impl Lock {
     }
 
     /// Acquires a lock that was [handed over](Guard::hand_over), in one round that a majority must
-    /// grant. The guard has a new owner and a new lease, which this lock's options renew. Returns
-    /// when every master has answered or timed out, so that none still holds it for the hand-over.
+    /// grant. Returns when every master has answered or timed out, so that none still holds it for
+    /// the hand-over.
+    ///
+    /// The guard has a new owner and a new lease, by this lock's [`ttl`](Lock::ttl), renewal,
+    /// [`label`](Lock::label) and [`lock_delay`](Lock::lock_delay). The other options do not apply:
+    /// an owner, by [`owned_by`](Lock::owned_by) or [`Owner::scope`], cannot re-enter the lock, and
+    /// an adoption neither waits nor polls, nor hears [`cancelled_by`](Lock::cancelled_by).
     ///
     /// # Cancel safety
     ///
@@ -269,7 +282,8 @@ impl Lock {
     /// [`Error::Held`] when it was adopted already, or too late and another owner has the lock;
     /// [`Error::Lost`] when nobody has it any more; [`Error::NoQuorum`] or [`Error::Refused`] when
     /// too few masters can vote, and the hand-over stays valid. [`Error::Invalid`] when it is for
-    /// another lock, kind of lock, set of masters or key prefix.
+    /// another lock, kind of lock, set of masters or key prefix, or when an option is outside its
+    /// limits.
     ///
     /// # Examples
     ///
@@ -287,8 +301,9 @@ impl Lock {
                 .invalid("it is for another kind of lock, or another number of permits")
                 .into());
         }
-        let Request { kind, ttl, label, .. } = self.request.clone();
-        let adoption = Adoption { handover: handover.clone(), kind, ttl, label, renewal: self.renewal()? };
+        let handover = handover.clone();
+        let Request { kind, ttl, delay, label, .. } = self.request.clone();
+        let adoption = Adoption { handover, kind, ttl, delay, label, renewal: self.renewal()? };
         let grant = self.client.engine.adopt(adoption).await?;
         Ok(Guard::new(grant, self.client.clone()))
     }
@@ -355,9 +370,12 @@ impl Lock {
     /// ```
     /// # quorate_testkit::doc(|masters| async move {
     /// let redlock = quorate::Redlock::builder().masters(masters).build()?;
-    /// let stuck = redlock.lock("invoice:42").acquire().await?;
-    /// redlock.lock("invoice:42").force_release(&stuck.owner()).await?;
-    /// let free = redlock.lock("invoice:42").try_acquire().await?;
+    /// # let guard = redlock.lock("invoice:42").acquire().await?;
+    /// let stuck = redlock.lock("invoice:42");
+    /// let holder = stuck.inspect().await?.holder().expect("somebody has it");
+    /// # assert!(holder == guard.owner());
+    /// stuck.force_release(&holder.owner.parse()?).await?;
+    /// let free = stuck.try_acquire().await?;
     /// # Ok::<(), Box<dyn std::error::Error>>(()) });
     /// ```
     pub async fn force_release(&self, owner: &Owner) -> Result<(), Error> {

@@ -13,12 +13,13 @@ use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::inner::Inner;
 use crate::inspection::Inspection;
-use crate::protocol::Kind;
-use crate::trust::{MasterStatus, Standing};
+use crate::set::{MasterStatus, Standing};
 use crate::vote::{Outcome, Vote};
+use crate::wire::Kind;
 
 /// Who leads, according to the masters.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "state", rename_all = "snake_case"))]
 pub enum Observed {
     /// The leader that a majority names.
     Leader(Leader),
@@ -35,6 +36,7 @@ pub enum Observed {
 /// and port, stores it elsewhere together with its [term](crate::Leadership::term): the highest
 /// term is the latest.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Leader {
     /// Its [`Leadership::owner`](crate::Leadership::owner), as text. Each term has another one.
@@ -43,7 +45,7 @@ pub struct Leader {
     /// [`Inspection::fencing_token`].
     pub term: Option<FencingToken>,
     /// Whether it is a candidate of the observing client, a [`Redlock`](crate::Redlock) or a clone
-    /// of it.
+    /// of it; also one of a copy of this process.
     pub is_ours: bool,
 }
 
@@ -162,8 +164,8 @@ pub(super) async fn look(engine: &Arc<Engine>, name: &Arc<str>) -> Result<Observ
 }
 
 impl Observed {
-    /// Who leads, by these answers of masters with these statuses. One that
-    /// left the set meanwhile has none, and does not count.
+    /// Who leads, by these answers of masters with these statuses. One that left the set meanwhile
+    /// has none, and does not count.
     fn of(seen: &Inspection, standings: &[MasterStatus]) -> Self {
         if let Some(Holder { owner, is_ours, .. }) = seen.holder() {
             return Self::Leader(Leader { owner, term: seen.fencing_token(), is_ours });

@@ -47,7 +47,10 @@ impl Owner {
     /// client that made this owner, which may therefore re-enter. It is the async counterpart of a
     /// thread's identity.
     ///
-    /// Tasks that the future spawns are outside of the scope.
+    /// Tasks that the future spawns are outside of the scope, such as
+    /// `tokio::spawn(lock.acquire())`. Futures that it joins, as `join!`, `select!` and
+    /// `buffer_unordered` do, are inside. They share the owner, so they re-enter each other's locks
+    /// and do not exclude each other: give each a scope of its own, or spawn it.
     ///
     /// # Cancel safety
     ///
@@ -106,6 +109,13 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.client.hyphenated(), self.number)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Owner {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

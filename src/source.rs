@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::admin::doctor::{Facts, Unasked, Visit, examine};
 use crate::config::MAX_MASTERS;
-use crate::doctor::{Facts, Unasked};
 use crate::invalid::Invalid;
 #[cfg(feature = "redis")]
-use crate::master::ConnectionInfo;
-use crate::master::{self, Address, Dialler, Master, PasswordCallback, Visit};
+use crate::link::ConnectionInfo;
+use crate::link::{Address, Dialler, Master, PasswordCallback};
 
-/// A master to build a client with: a server's URL, or another [`Master`] implementation.
+/// A master to build a client with: a server's URL, or one that a test kit makes.
 #[derive(Clone)]
 pub struct Source(Origin);
 
@@ -77,7 +77,7 @@ impl Checked {
     /// Examines it, if it is a server.
     pub(crate) async fn examine(&self, dialler: &Dialler, visit: &Visit) -> Facts {
         let (master, server) = match self {
-            Self::Address(address) => (address.name(), master::examine(address, dialler, visit).await),
+            Self::Address(address) => (address.name(), examine(address, dialler, visit).await),
             Self::Custom(master) => (master.name(), Err(Unasked::NoServer)),
         };
         Facts { master: master.clone(), server }

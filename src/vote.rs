@@ -9,14 +9,17 @@ use crate::text::shortened;
 
 /// One master's part in a round: what it answered, and how long that took.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Vote {
     /// The master, as in its URL, without user and password.
     pub master: Arc<str>,
     /// What it answered, if it did.
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub outcome: Outcome,
     /// From the start of the round to the answer; for [`Outcome::Pending`], to when its caller went
     /// on.
+    #[cfg_attr(feature = "serde", serde(rename = "latency_ms", serialize_with = "crate::json::precise_ms"))]
     pub latency: Duration,
 }
 
@@ -31,21 +34,82 @@ impl Votes {
     }
 
     /// How many masters did not do what was asked, by their answer. One that was not waited for
-    /// does not count as refusing.
-    pub(crate) fn against(&self) -> String {
-        let words = ["held", "free", "refused", "unreachable", "silent", "not waited for"];
-        let word_for = |outcome: &Outcome| match outcome {
+    /// does not count as refusing. With `names_one` an unreachable master is named.
+    pub(crate) fn against(&self, names_one: bool) -> String {
+        let parts = Against::ALL.into_iter().filter_map(|against| {
+            let mut votes = self.iter().filter(|vote| Against::of(&vote.outcome) == Some(against)).peekable();
+            let master = whole(&votes.peek()?.master);
+            let left = votes.clone().filter_map(|vote| vote.outcome.quarantine()).max();
+            let count = votes.count();
+            let detail = match (against, left) {
+                (Against::InQuarantine, Some(left)) => format!(" for at most {left:.1?}"),
+                (Against::Unreachable, _) if names_one && count == 1 => format!(": {master}"),
+                (Against::Unreachable, _) if names_one => format!(", such as {master}"),
+                _ => String::new(),
+            };
+            Some(format!("{count} {}{detail}", against.word()))
+        });
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// How long until so many more masters vote, if enough of them are in quarantine.
+    pub(crate) fn quarantine_of(&self, missing: usize) -> Option<Duration> {
+        let mut left: Vec<_> = self.iter().filter_map(|vote| vote.outcome.quarantine()).collect();
+        left.sort_unstable();
+        left.get(missing.checked_sub(1)?).copied()
+    }
+}
+
+/// How a master did not do what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Against {
+    Held,
+    Free,
+    Answered,
+    Refused,
+    InQuarantine,
+    Unreachable,
+    Silent,
+    NotWaitedFor,
+}
+
+impl Against {
+    const ALL: [Self; 8] = [
+        Self::Held,
+        Self::Free,
+        Self::Answered,
+        Self::Refused,
+        Self::InQuarantine,
+        Self::Unreachable,
+        Self::Silent,
+        Self::NotWaitedFor,
+    ];
+
+    fn of(outcome: &Outcome) -> Option<Self> {
+        match outcome {
             Outcome::Granted => None,
-            Outcome::Held { .. } => Some(words[0]),
-            Outcome::Absent => Some(words[1]),
-            Outcome::Refused { .. } => Some(words[2]),
-            Outcome::Unreachable(_) => Some(words[3]),
-            Outcome::Unknown(_) => Some(words[4]),
-            Outcome::Pending => Some(words[5]),
-        };
-        let count = |word: &str| self.iter().filter(|vote| word_for(&vote.outcome) == Some(word)).count();
-        let counts = words.map(|word| (count(word), word)).into_iter().filter(|(count, _)| *count > 0);
-        counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+            Outcome::Held { .. } => Some(Self::Held),
+            Outcome::Absent => Some(Self::Free),
+            Outcome::Answered(_) => Some(Self::Answered),
+            Outcome::Refused { reason: Refusal::Quarantined, .. } => Some(Self::InQuarantine),
+            Outcome::Refused { .. } => Some(Self::Refused),
+            Outcome::Unreachable(_) => Some(Self::Unreachable),
+            Outcome::Unknown(_) => Some(Self::Silent),
+            Outcome::Pending => Some(Self::NotWaitedFor),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Free => "free",
+            Self::Answered => "answered",
+            Self::Refused => "refused",
+            Self::InQuarantine => "in quarantine",
+            Self::Unreachable => "unreachable",
+            Self::Silent => "silent",
+            Self::NotWaitedFor => "not waited for",
+        }
     }
 }
 
@@ -78,6 +142,13 @@ impl From<&[Vote]> for Votes {
     }
 }
 
+#[cfg(feature = "serde")]
+impl serde::Serialize for Votes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
 impl fmt::Display for Votes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, vote) in self.iter().enumerate() {
@@ -89,6 +160,7 @@ impl fmt::Display for Votes {
 
 /// What a master answered to one operation of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "outcome", rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Outcome {
     /// It did what was asked.
@@ -101,19 +173,29 @@ pub enum Outcome {
         /// What its client calls it: see [`Builder::label`](crate::Builder::label).
         label: Option<Arc<str>>,
         /// How long it has had it, by the masters' clocks; `None` if it has no token.
+        #[cfg_attr(feature = "serde", serde(rename = "held_ms", serialize_with = "crate::json::ms"))]
         held_for: Option<Duration>,
         /// How long others are kept out, or `None` if the key, of another library, never expires.
+        #[cfg_attr(feature = "serde", serde(rename = "remaining_ms", serialize_with = "crate::json::ms"))]
         remaining: Option<Duration>,
         /// The owner's hold count.
+        #[cfg_attr(feature = "serde", serde(rename = "holds"))]
         count: u64,
         /// How many others are ahead in the queue there, if the acquire took a place in it.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         ahead: Option<u32>,
         /// Which other permits are free there, if the lock is a semaphore.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
         permits: Option<Arc<Permits>>,
     },
     /// There is no such lock there. Only an extend, a release, an inspection and
     /// a transfer get this answer.
     Absent,
+    /// It answered, and neither granted nor refused anything: the text says why. A listing takes no
+    /// vote. Nor does a client that cannot tell the time, because too few masters answer, or their
+    /// clocks differ.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::json::detail"))]
+    Answered(Arc<str>),
     /// It answered with an error, now or when this client connected to it. It granted nothing that
     /// counts, but may have written something.
     Refused {
@@ -124,6 +206,7 @@ pub enum Outcome {
     },
     /// Nothing was sent to it, because it did not answer before: the text says why. A master that
     /// answers, but cannot be used, is [`Refused`](Outcome::Refused).
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::json::detail"))]
     Unreachable(Arc<str>),
     /// It was sent, and no answer came: the operation may or may not have run.
     Unknown(Silence),
@@ -133,8 +216,10 @@ pub enum Outcome {
 
 /// The permits of a semaphore, as reported by a master that refused one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Permits {
     free: Box<[u32]>,
+    #[cfg_attr(feature = "serde", serde(rename = "first_over_ms", serialize_with = "crate::json::ms"))]
     first_over: Option<Duration>,
 }
 
@@ -156,6 +241,7 @@ impl Permits {
 
 /// Why a master answered with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Refusal {
     /// `READONLY`, or `REPLICA` of the handshake: it is a replica.
@@ -208,6 +294,11 @@ pub enum Refusal {
 
 /// Why no answer came.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(tag = "reason", content = "detail", rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Silence {
     /// Not within the per-master time-out.
@@ -299,6 +390,12 @@ impl Outcome {
         }
     }
 
+    /// How long the master is in quarantine yet, if it said so: `QUARANTINE 1200 ms left`.
+    fn quarantine(&self) -> Option<Duration> {
+        let Self::Refused { reason: Refusal::Quarantined, detail } = self else { return None };
+        detail.split(' ').nth(1)?.parse().ok().map(Duration::from_millis)
+    }
+
     /// Whether the master said no: it has no entry of the operation's owner that has to be undone.
     pub(crate) fn is_definite_no(&self) -> bool {
         matches!(self, Self::Held { .. } | Self::Absent)
@@ -315,9 +412,10 @@ impl Outcome {
         matches!(self, Self::Granted | Self::Held { ahead: Some(_), .. })
     }
 
-    /// Whether the master was in no state to vote: out of reach, silent or refusing.
+    /// Whether the master was in no state to vote: out of reach, silent or refusing, or the client
+    /// cannot tell the time.
     pub(crate) fn is_out_of_service(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::Unreachable(_) | Self::Unknown(_))
+        matches!(self, Self::Answered(_) | Self::Refused { .. } | Self::Unreachable(_) | Self::Unknown(_))
     }
 }
 
@@ -367,6 +465,7 @@ impl fmt::Display for Outcome {
                 }
             }
             Self::Absent => f.write_str("no such lock"),
+            Self::Answered(why) => write!(f, "answered ({})", whole(why)),
             Self::Refused { reason: Refusal::Other, detail } => write!(f, "refused ({})", whole(detail)),
             Self::Refused { reason, detail } => write!(f, "refused, {reason} ({})", whole(detail)),
             Self::Unreachable(why) => write!(f, "unreachable ({})", whole(why)),
@@ -383,6 +482,7 @@ impl fmt::Display for Vote {
         let master = whole(&self.master);
         match outcome {
             Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
+            _ if latency.is_zero() => write!(f, "{master} {outcome}"), // not measured
             _ => write!(f, "{master} {outcome} ({:.1} ms)", latency.as_secs_f64() * 1e3),
         }
     }

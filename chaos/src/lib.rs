@@ -12,8 +12,8 @@
 //! - [`history`] is what clients did and what they got, as JSON lines that other checkers can read
 //!   as well.
 //! - [`run`] is all of it together: a stage is set, a plan carried out, and the history read.
-//! - [`checkers`] is what must hold for every history, a property a file.
-//! - [`figures`] is how available locks were meanwhile.
+//! - [`checkers`] is what must hold for every history, a property a file; and [`figures`] how
+//!   available locks were meanwhile. They are the simulator's as well.
 //!
 //! It takes what the test kit takes: `redis-server`, a C compiler, and Linux.
 //!
@@ -42,12 +42,13 @@
 //! for turn in 0..3 {
 //!     let toxic = Toxic::Latency { delay: Duration::from_millis(turn * 10), jitter: Duration::ZERO };
 //!     let slow = proxy.add(Way::Both, toxic);
-//!     let (ttl, wait) = (10_000_000, 5_000_000);
+//!     let ttl = Duration::from_secs(10);
+//!     let wait = Duration::from_secs(5);
 //!     let number = recorder.invoke(Call::Acquire { lock: lock.clone(), ttl, wait })?;
-//!     let guard = redlock.mutex("mine").wait(Duration::from_micros(wait)).acquire().await?;
+//!     let guard = redlock.mutex("mine").wait(wait).acquire().await?;
 //!     recorder.returned(number, Outcome::Granted {
 //!         owner: guard.owner().to_string(),
-//!         deadline: guard.deadline().since(quorate::Moment::default()).as_micros() as u64,
+//!         deadline: guard.deadline().since(quorate::Moment::default()),
 //!         fence: Some(guard.fencing_token().get()),
 //!         permit: None,
 //!     })?;
@@ -59,16 +60,14 @@
 //! }
 //!
 //! let history = read_file(&file)?;
-//! assert_eq!(checkers::check_safety(&history), []);
+//! assert_eq!(checkers::check_only(&history, &checkers::SAFETY), []);
 //! assert_eq!(figures::latencies(&history).len(), 3);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod arena;
-pub mod checkers;
 mod client_setup;
-pub mod figures;
 pub mod history;
 mod master;
 pub mod naive;
@@ -84,3 +83,4 @@ pub use client_setup::ClientSetup;
 pub use master::{Host, Master};
 pub use persistence::Persistence;
 pub use plan::{Plan, PlanEvent, Planned};
+pub use quorate_history::{checkers, figures};

@@ -8,8 +8,6 @@ use clap::{Args, Parser, Subcommand};
 use quorate::config::{DEFAULT_TTL, label_of_process};
 use quorate::{Builder, Error, Lock, Owner, Redlock, env};
 
-#[cfg(feature = "chaos")]
-use crate::chaos::ChaosArgs;
 use crate::exit::{self, Failure};
 
 /// A distributed lock that is held when a majority of independent Redis masters grant it.
@@ -32,12 +30,6 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     Bench(BenchArgs),
     Demo(DemoArgs),
-    #[cfg(feature = "chaos")]
-    Chaos(ChaosArgs),
-    /// A client process of `quorate chaos`, which finds its job in its environment
-    #[cfg(feature = "chaos")]
-    #[command(hide = true)]
-    ChaosClient,
 }
 
 /// Where the masters are.

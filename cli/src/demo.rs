@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use quorate::{Error, Guard, Init, Outcome, Redlock, SetError, Vote};
+use quorate_cli::out;
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::args::DemoArgs;
 use crate::exit::{self, Code, Failure};
-use crate::say::out;
 
 const LOCK: &str = "invoice:42";
 

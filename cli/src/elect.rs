@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use futures::stream::Stream;
 use nix::sys::signal::Signal;
-use quorate::fence::FencingToken;
 use quorate::{Election, Error, Leadership, Observed, Redlock};
+use quorate_cli::out;
 use serde::Serialize;
 
 use crate::args::{ElectArgs, LeaseArgs};
 use crate::exit::{self, Code, Failure};
-use crate::job;
 use crate::lease_plan::LeasePlan;
 use crate::quarantine::{Quarantine, seconds};
 use crate::run::{self, Ended};
-use crate::say::{self, out, say};
+use crate::say::{self, say};
+use crate::signals;
 
 pub(crate) async fn elect(args: ElectArgs) -> Result<Code, Failure> {
-    let mut signals = job::signals().map_err(run::no_signals)?;
+    let mut signals = signals::handled().map_err(run::no_signals)?;
     if args.observe {
         return observe(args, &mut signals).await;
     }
@@ -30,27 +30,36 @@ pub(crate) async fn elect(args: ElectArgs) -> Result<Code, Failure> {
     if let Some(wait) = args.wait {
         election = election.wait(wait);
     }
-    let ended = lead(&redlock, &election, args.wait, &plan, &args.command, &mut signals).await;
+    let terms = Terms { wait: args.wait, plan, lock_delay };
+    let ended = lead(&redlock, &election, &terms, &args.command, &mut signals).await;
     redlock.shutdown(run::FLUSH).await; // a master that is dead never hears of it
     ended
+}
+
+/// How to campaign, and how to lead.
+struct Terms {
+    wait: Option<Duration>,
+    plan: LeasePlan,
+    lock_delay: Duration,
 }
 
 /// Runs the command whenever this process leads, until it ends by itself.
 async fn lead(
     redlock: &Redlock,
     election: &Election,
-    wait: Option<Duration>,
-    plan: &LeasePlan,
+    terms: &Terms,
     command: &[std::ffi::OsString],
     signals: &mut (impl Stream<Item = Signal> + Unpin),
 ) -> Result<Code, Failure> {
+    let Terms { wait, plan, lock_delay } = terms;
     loop {
-        let leadership = run::unless_ended(signals, campaign(redlock, election, wait)).await?;
-        match run::under(leadership.into_guard(), redlock, plan, command, signals).await? {
+        let leadership = run::unless_ended(signals, campaign(redlock, election, *wait)).await?;
+        let guard = leadership.into_guard();
+        match run::under(guard, redlock, plan, *lock_delay, command, signals).await? {
             Ended::ByItself(code) => return Ok(code),
             Ended::Stopped { why, asked: Some(signal) } => {
                 return Err(Failure::new(
-                    job::code_of(signal),
+                    signals::code_of(signal),
                     format!("{signal}, and the job was ended: {why}"),
                 ));
             }
@@ -94,10 +103,8 @@ fn no_quorum_for(quarantine: Quarantine) -> String {
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     name: &'a str,
-    /// `led`, `nobody` or `unknown`.
-    state: &'static str,
-    owner: Option<&'a str>,
-    term: Option<u64>,
+    #[serde(flatten)]
+    seen: &'a Observed,
 }
 
 /// Prints who leads, a line each change, until a signal comes or nobody reads it any more.
@@ -110,12 +117,10 @@ async fn observe(
     while !say::is_output_unread() {
         let seen = tokio::select! {
             seen = observer.changed() => seen?,
-            signal = run::fatal(signals) => return Ok(job::code_of(signal)),
+            signal = run::fatal(signals) => return Ok(signals::code_of(signal)),
         };
         if args.json {
-            let line = serde_json::to_string(&Line::new(&args.name, &seen))
-                .map_err(|error| Failure::new(exit::FAILED, error.to_string()))?;
-            out!("{line}");
+            say::json_line(&Line { name: &args.name, seen: &seen })?;
         } else {
             out!("{seen}");
         }
@@ -141,17 +146,4 @@ async fn say_why_unknown(redlock: &Redlock, name: &str) -> Result<(), Failure> {
         return Err(Failure::new(exit::REFUSED, votes.join("; ")));
     }
     Ok(())
-}
-
-impl<'a> Line<'a> {
-    fn new(name: &'a str, seen: &'a Observed) -> Self {
-        let (state, leader) = match seen {
-            Observed::Leader(leader) => ("led", Some(leader)),
-            Observed::Nobody => ("nobody", None),
-            Observed::Unknown => ("unknown", None),
-        };
-        let owner = leader.map(|leader| &*leader.owner);
-        let term = leader.and_then(|leader| leader.term.map(FencingToken::get));
-        Self { name, state, owner, term }
-    }
 }

@@ -9,46 +9,38 @@ use quorate::{Error, ErrorKind, Inspection, Outcome, Refusal, SetError, Vote, en
 
 /// An exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Code(pub(crate) u8);
+pub struct Code(pub u8);
 
-pub(crate) const OK: Code = Code(0);
+/// It was done.
+pub const OK: Code = Code(0);
 /// The command line is wrong, a value is outside its limits, or others use another kind of lock, or
 /// number of permits, for the same name.
-pub(crate) const USAGE: Code = Code(64);
+pub const USAGE: Code = Code(64);
 /// Too few masters can vote.
-pub(crate) const NO_QUORUM: Code = Code(69);
+pub const NO_QUORUM: Code = Code(69);
 /// Something else failed.
-pub(crate) const FAILED: Code = Code(70);
+pub const FAILED: Code = Code(70);
 /// Another owner has the lock.
-pub(crate) const HELD: Code = Code(75);
+pub const HELD: Code = Code(75);
 /// The lease was lost before the job had ended; the job was ended if it still ran.
-pub(crate) const LOST: Code = Code(76);
+pub const LOST: Code = Code(76);
 /// The named owner does not have the lock.
-pub(crate) const NOT_HELD: Code = Code(77);
+pub const NOT_HELD: Code = Code(77);
 /// Something is wrong with a master, but a quorum can vote.
-pub(crate) const UNWELL: Code = Code(78);
-/// A property does not hold.
-#[cfg(feature = "chaos")]
-pub(crate) const VIOLATED: Code = Code(79);
-/// Nothing was found, and not everything could be looked at.
-#[cfg(feature = "chaos")]
-pub(crate) const INCONCLUSIVE: Code = Code(80);
+pub const UNWELL: Code = Code(78);
 /// So many masters refuse this client for good that the rest are no quorum, or they are no set that
 /// it can be a client of: do not try again before that is mended.
-pub(crate) const REFUSED: Code = Code(81);
-/// Nothing was found but that acquires were too slow.
-#[cfg(feature = "chaos")]
-pub(crate) const TOO_SLOW: Code = Code(82);
+pub const REFUSED: Code = Code(81);
 /// The job cannot be executed.
-pub(crate) const CANNOT_EXECUTE: Code = Code(126);
+pub const CANNOT_EXECUTE: Code = Code(126);
 /// There is no such job.
-pub(crate) const NOT_FOUND: Code = Code(127);
+pub const NOT_FOUND: Code = Code(127);
 
 /// What is wrong where no set was begun.
-pub(crate) const NO_SET: &str = "these masters are no set yet: quorate init begins one";
+pub const NO_SET: &str = "these masters are no set yet: quorate init begins one";
 
 /// What a shell reports for a process that a signal ended.
-pub(crate) fn by_signal(signal: i32) -> Code {
+pub fn by_signal(signal: i32) -> Code {
     Code(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
@@ -60,18 +52,21 @@ impl From<Code> for std::process::ExitCode {
 
 /// A message for standard error, and the code to end with.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) code: Code,
-    pub(crate) message: String,
+pub struct Failure {
+    /// The code.
+    pub code: Code,
+    /// The message.
+    pub message: String,
 }
 
 impl Failure {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    /// A failure with this code and message.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// What is wrong with the file that an option names.
-    pub(crate) fn of_file(code: Code, option: &str, file: &Path, why: impl fmt::Display) -> Self {
+    pub fn of_file(code: Code, option: &str, file: &Path, why: impl fmt::Display) -> Self {
         Self::new(code, format!("{option} {}: {why}", file.display()))
     }
 }
@@ -95,7 +90,10 @@ impl From<Error> for Failure {
 impl From<SetError> for Failure {
     fn from(error: SetError) -> Self {
         let code = match &error {
-            SetError::NotBegun { .. } | SetError::NotChanged { .. } => REFUSED,
+            SetError::NotBegun { .. }
+            | SetError::NotRecovered { .. }
+            | SetError::NoFingerprint { .. }
+            | SetError::NotChanged { .. } => REFUSED,
             SetError::Unfinished { .. } => NO_QUORUM,
             SetError::Invalid(_) => USAGE,
             _ => FAILED,
@@ -105,13 +103,13 @@ impl From<SetError> for Failure {
 }
 
 /// Whether no set was begun: a master says so when this client has heard all of them.
-pub(crate) fn is_without_set(votes: &[Vote]) -> bool {
+pub fn is_without_set(votes: &[Vote]) -> bool {
     let says_so = |vote: &Vote| matches!(vote.outcome, Outcome::Refused { reason: Refusal::NoSet, .. });
     votes.iter().any(says_so)
 }
 
 /// Whether so many masters refuse this client for good that the rest are no quorum.
-pub(crate) fn is_refused(seen: &Inspection) -> bool {
+pub fn is_refused(seen: &Inspection) -> bool {
     let is_for_good =
         |vote: &&Vote| matches!(vote.outcome, Outcome::Refused { reason, .. } if reason.is_permanent());
     let refused = seen.votes().iter().filter(is_for_good).count();
@@ -119,7 +117,7 @@ pub(crate) fn is_refused(seen: &Inspection) -> bool {
 }
 
 /// The error for an operator: if the masters are at fault, with each master's answer.
-pub(crate) fn message_of(error: &Error) -> String {
+pub fn message_of(error: &Error) -> String {
     let of_job = std::env::var(env::OWNER).unwrap_or_default();
     match error.holder() {
         Some(holder) if *holder.owner == *of_job => format!("{error}: this job runs under that lock itself"),
@@ -129,13 +127,13 @@ pub(crate) fn message_of(error: &Error) -> String {
 }
 
 /// The codes, for the help.
-pub(crate) const HELP: &str = "\
+pub const HELP: &str = "\
 Exit codes:
   the job's own (run, elect); 128 + N when signal N ended it, or ended the wait for the lock, an
-       observer, a bench, or chaos
-    0  init: the set is complete; members: the masters are one set; elect --observe: its output was closed; status: a
-       majority answered, held or not; release: it was taken away; bench: it was measured; doctor: all is well;
-       chaos: nothing was found
+       observer, or a bench
+    0  init: the set is complete, or only a minority of it does not answer; members: the masters are one set;
+       elect --observe: its output was closed; status: a majority answered, held or not; release: it was taken away;
+       bench: it was measured; doctor: all is well
    64  wrong usage, a value outside its limits, or a name that is held as another kind of lock, or with another
        number of permits (run, elect, status, release)
    69  no quorum: too few masters can vote. members: too few answer to finish a change; run it again
@@ -146,12 +144,9 @@ Exit codes:
    77  that owner does not have the lock (release)
    78  something is wrong with the masters, but a quorum of them can vote (doctor); a master has no vote yet (members
        --wait)
-   79  a property of the locks does not hold (chaos)
-   80  nothing was found, but the search for an order was given up for some locks (chaos)
-   81  the masters refuse for good: no set of masters was begun, they are those of another set, or have other terms; a
-       wrong password or certificate, no rights, or an unsupported server. init: the set was not begun; members: they
-       are no set, or not this client's, by its list and terms; or the set was not changed
-   82  nothing was found, but acquires were too slow while the set of masters changed (chaos)
+   81  the masters refused permanently: no set of masters was begun, they are those of another set, or have other
+       terms; a wrong password or certificate, no rights, or an unsupported server. init: the set was not begun;
+       members: they are no set, or not this client's, by its list and terms; or the set was not changed
   126  the job cannot be executed (run, elect)
   127  the job was not found (run, elect)
 

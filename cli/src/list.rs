@@ -2,31 +2,34 @@
 
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
-use quorate::Error;
+use quorate::{Error, Inspection};
+use quorate_cli::out;
 
 use crate::args::ListArgs;
 use crate::exit::{self, Code, Failure};
-use crate::say::{self, out};
-use crate::status::{Name, dash};
+use crate::say;
+use crate::status::{dash, held_for, remaining, who};
 
 pub(crate) async fn list(args: ListArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;
     let mut listing = redlock.list();
-    let mut names: Vec<Name> = Vec::new();
+    let mut rows = Vec::new();
     while let Some(page) = listing.next().await.map_err(failure)? {
-        let mut page = page.iter().map(Name::new);
         if args.json {
-            page.try_for_each(|name| say::json_line(&name))?;
+            page.iter().try_for_each(say::json_line)?;
         } else {
-            names.extend(page);
+            rows.extend(page.iter().map(row));
         }
     }
     if !args.json {
-        names.sort_by(|a, b| a.name.cmp(&b.name));
-        out!("{}", table(&names));
-        match names.len() {
+        rows.sort();
+        let count = rows.len();
+        let mut table = Table::new();
+        table.load_style(NOTHING).set_header(["NAME", "KIND", "HELD BY", "WAITING", "HELD FOR", "REMAINING"]);
+        out!("{}", table.add_rows(rows).trim_fmt());
+        match count {
             1 => out!("1 name is held or waited for"),
-            count => out!("{count} names are held or waited for"),
+            _ => out!("{count} names are held or waited for"),
         }
     }
     Ok(exit::OK)
@@ -45,23 +48,18 @@ fn failure(error: Error) -> Failure {
     Failure { message, ..failure }
 }
 
-fn table(names: &[Name]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["NAME", "KIND", "HELD BY", "WAITING", "HELD FOR", "REMAINING"]);
-    for Name { name, kind, held, waiting, .. } in names {
-        let first = held.first();
-        table.add_row([
-            name.clone(),
-            kind.map_or_else(dash, str::to_owned),
-            match first {
-                Some(first) if held.len() > 1 => format!("{} and {} more", first.who(), held.len() - 1),
-                Some(first) => first.who(),
-                None => dash(),
-            },
-            waiting.to_string(),
-            first.map_or_else(dash, |first| first.held_for()),
-            first.map_or_else(dash, |first| first.remaining()),
-        ]);
-    }
-    table
+fn row(seen: &Inspection) -> [String; 6] {
+    let first = seen.held().first().map(|held| &held.holder);
+    [
+        seen.name().to_owned(),
+        seen.kind().map_or_else(dash, |kind| kind.to_string()),
+        match seen.held() {
+            [] => dash(),
+            [one] => who(&one.holder),
+            [first, others @ ..] => format!("{} and {} more", who(&first.holder), others.len()),
+        },
+        seen.waiting().to_string(),
+        first.map_or_else(dash, held_for),
+        first.map_or_else(dash, |first| remaining(first.remaining)),
+    ]
 }

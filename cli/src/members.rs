@@ -1,20 +1,23 @@
 //! `quorate members`: the set that the masters are.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use quorate::doctor::{Examined, Finding, Report, Severity};
 use quorate::{Outcome, Redlock, Refusal, SetChange, Standing, Vote};
+use quorate_cli::out;
 
 use crate::args::{ChangeArgs, MasterArgs, MembersArgs, MembersChange, RecoverArgs};
 use crate::ask;
 use crate::exit::{self, Code, Failure};
-use crate::init::{EVERY, FIRST, waits_for};
-use crate::job;
-use crate::say::{out, say};
+use crate::init::{FIRST, waiting_for};
+use crate::say::say;
+use crate::signals;
 
 /// How often to ask the masters whether they have a vote.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// How often to say what is waited for.
+const EVERY: Duration = Duration::from_secs(10);
 
 /// A name to ask the masters about. Nothing is written there.
 const ANY_NAME: &str = "members";
@@ -32,17 +35,7 @@ pub(crate) async fn members(args: MembersArgs) -> Result<Code, Failure> {
 /// Changes the set, and says now and then what it waits for.
 async fn change(args: ChangeArgs, change: SetChange) -> Result<Code, Failure> {
     let redlock = args.masters.builder()?.wait(args.wait).build()?;
-    let next_message = Mutex::new(redlock.now() + FIRST);
-    let clock = redlock.clone();
-    let change = change.on_progress(move |what, left| {
-        let now = clock.now();
-        let mut next_message = next_message.lock().unwrap_or_else(PoisonError::into_inner);
-        if now >= *next_message {
-            *next_message = now + EVERY;
-            say(format_args!("waiting for {what}: {:.1} s yet at most", left.as_secs_f64()));
-        }
-    });
-    job::unless_ended(redlock.change_members(change)).await?;
+    signals::unless_ended(redlock.change_members(change.on_progress(waiting_for))).await?;
     let masters: Vec<_> = redlock.master_status().into_iter().map(|status| status.master).collect();
     out!("the set is {} now", masters.join(", "));
     Ok(exit::OK)
@@ -53,7 +46,7 @@ async fn show_after(wait: Option<Duration>, masters: MasterArgs) -> Result<Code,
     let mut all_vote = true;
     if let Some(limit) = wait {
         let redlock = masters.clone().client()?;
-        all_vote = job::unless_ended(until_all_vote(&redlock, limit)).await?;
+        all_vote = signals::unless_ended(until_all_vote(&redlock, limit)).await?;
     }
     let (code, ..) = show(masters).await?;
     Ok(if code == exit::OK && !all_vote { exit::UNWELL } else { code })
@@ -71,19 +64,19 @@ async fn until_all_vote(redlock: &Redlock, limit: Duration) -> Result<bool, Fail
             return Err(Failure::new(exit::REFUSED, vote.to_string()));
         }
         let status = redlock.master_status();
-        let without_vote = status.iter().filter_map(|each| match each.reachable {
+        let without_vote = status.iter().find_map(|each| match each.reachable {
             Some(true) if each.standing == Standing::Trusted => None,
-            Some(true) => Some((&*each.master, &each.standing)),
-            _ => Some((&*each.master, &Standing::Unknown)),
+            Some(true) => Some((&each.master, each.standing.to_string())),
+            _ => Some((&each.master, "it is not reached".to_owned())),
         });
-        let Some(waits) = waits_for(without_vote) else { return Ok(true) };
+        let Some((master, why)) = without_vote else { return Ok(true) };
         let now = redlock.now();
         if now >= began + limit {
             return Ok(false);
         }
         if now >= next_message {
             next_message = now + EVERY;
-            say(format_args!("waiting for {waits}"));
+            say(format_args!("waiting for {master}: {why}"));
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -139,7 +132,7 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
     {
         return Err(Failure::new(exit::REFUSED, "nothing was changed"));
     }
-    job::unless_ended(redlock.recover()).await?;
+    signals::unless_ended(redlock.recover()).await?;
     out!("the set goes on: masters that had forgotten it vote when their quarantine is over");
     Ok(exit::OK)
 }

@@ -9,12 +9,13 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// How far a measurement has come. It is gone from the screen when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    pub(crate) fn new(duration: Duration) -> Self {
+    /// Begins now, and lasts this long.
+    pub fn new(duration: Duration) -> Self {
         let length = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let bar = ProgressBar::new(length); // draws to standard error, and not at all unless it is a terminal
         if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {percent:>3} %  {msg}") {
@@ -23,23 +24,23 @@ impl Progress {
         Self { bar }
     }
 
-    pub(crate) fn step(&self, what: &str) {
+    /// Shows what is done now.
+    pub fn step(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
     /// Whether there is a terminal to draw to.
-    #[cfg(feature = "chaos")]
-    pub(crate) fn is_seen(&self) -> bool {
+    pub fn is_seen(&self) -> bool {
         !self.bar.is_hidden()
     }
 
     /// The time since it began.
-    pub(crate) fn elapsed(&self) -> Duration {
+    pub fn elapsed(&self) -> Duration {
         self.bar.elapsed()
     }
 
     /// Lets the bar follow the time. To be polled beside the measurement, and dropped with it.
-    pub(crate) async fn follow(&self) -> Infallible {
+    pub async fn follow(&self) -> Infallible {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             ticks.tick().await;

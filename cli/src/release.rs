@@ -1,11 +1,12 @@
 //! `quorate release`: break a stuck lock.
 
 use quorate::{Error, Inspection, Lock, LockKind, Part, Redlock};
+use quorate_cli::out;
 
 use crate::args::ReleaseArgs;
 use crate::exit::{self, Code, Failure};
 use crate::quarantine::{Quarantine, seconds};
-use crate::say::{out, say};
+use crate::say::say;
 
 pub(crate) async fn release(args: ReleaseArgs) -> Result<Code, Failure> {
     let redlock = args.masters.client()?;

@@ -15,6 +15,7 @@ use crate::job::{self, Job};
 use crate::lease_plan::{Due, LeasePlan};
 use crate::quarantine::Quarantine;
 use crate::say::say;
+use crate::signals;
 
 /// How long after its SIGKILL to wait for a job; after that there is nothing more to do.
 const UNKILLABLE: Duration = Duration::from_secs(2);
@@ -29,13 +30,13 @@ pub(crate) async fn run(args: RunArgs) -> Result<Code, Failure> {
     let ttl = args.lease.ttl(&args.masters)?;
     let label = args.lease.label(&args.command);
     let plan = LeasePlan::new(ttl, grace)?;
-    let mut signals = job::signals().map_err(no_signals)?;
+    let mut signals = signals::handled().map_err(no_signals)?;
     let redlock = args.masters.client()?;
     let wait = if args.no_wait { Duration::ZERO } else { args.wait };
     let lock = args.kind.lock(&redlock, &args.name).ttl(ttl).wait(wait).lock_delay(lock_delay).label(label);
     let acquired = unless_ended(&mut signals, acquire(&redlock, &lock, wait)).await;
     let ended = match acquired {
-        Ok(guard) => under(guard, &redlock, &plan, &args.command, &mut signals).await,
+        Ok(guard) => under(guard, &redlock, &plan, lock_delay, &args.command, &mut signals).await,
         Err(failure) => Err(failure),
     };
     redlock.shutdown(FLUSH).await; // a master that is dead never hears of it
@@ -74,14 +75,14 @@ pub(crate) async fn unless_ended<T>(
 ) -> Result<T, Failure> {
     tokio::select! {
         done = waiting => done.map_err(Failure::from),
-        signal = fatal(signals) => Err(Failure::new(job::code_of(signal), format!("{signal} while waiting"))),
+        signal = fatal(signals) => Err(Failure::new(signals::code_of(signal), format!("{signal} while waiting"))),
     }
 }
 
 pub(crate) async fn fatal(signals: &mut (impl Stream<Item = Signal> + Unpin)) -> Signal {
     loop {
-        let signal = job::next(signals).await;
-        if job::is_fatal(signal) {
+        let signal = signals::next(signals).await;
+        if signals::is_fatal(signal) {
             return signal;
         }
     }
@@ -106,6 +107,7 @@ pub(crate) async fn under(
     guard: Guard,
     redlock: &Redlock,
     plan: &LeasePlan,
+    lock_delay: Duration,
     command: &[std::ffi::OsString],
     signals: &mut (impl Stream<Item = Signal> + Unpin),
 ) -> Result<Ended, Failure> {
@@ -124,7 +126,13 @@ pub(crate) async fn under(
     drop(job); // kills it if it was not seen to end, and takes the terminal back
     let code = match ended? {
         Ended::ByItself(code) => code,
-        stopped => return Ok(stopped),
+        stopped => {
+            if !lock_delay.is_zero() {
+                // A release before the lease is lost would end the delay.
+                let _ = tokio::time::timeout(guard.remaining(), guard.lost()).await;
+            }
+            return Ok(stopped);
+        }
     };
     match guard.release().await {
         Ok(()) => Ok(Ended::ByItself(code)),
@@ -173,7 +181,7 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 ended = job.ended(), if status.is_none() => status = Some(ended.map_err(failed)?),
-                signal = job::next(signals) => self.pass_on(signal, job),
+                signal = signals::next(signals) => self.pass_on(signal, job),
                 loss = &mut lost => self.lost(&loss, job),
                 _ = children.recv() => job.go_on_if_stopped(),
                 _ = looks.tick() => {}
@@ -198,7 +206,7 @@ impl Watch<'_> {
 
     fn pass_on(&mut self, signal: Signal, job: &Job) {
         // A job may do with SIGHUP what it likes; one that is being ended anyway is not asked.
-        if job::is_request_to_end(signal) || (self.ending.is_some() && job::is_fatal(signal)) {
+        if signals::is_request_to_end(signal) || (self.ending.is_some() && signals::is_fatal(signal)) {
             self.asked = Some(signal);
         }
         job.signal(signal);

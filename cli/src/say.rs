@@ -29,20 +29,20 @@ static UNREAD: AtomicBool = AtomicBool::new(false);
 static MESSAGES: OnceLock<SyncSender<Message>> = OnceLock::new();
 
 /// Writes a message to standard error, some time.
-pub(crate) fn say(message: impl std::fmt::Display) {
+pub fn say(message: impl std::fmt::Display) {
     let _ = sender().try_send(Message::Line(format!("quorate: {message}\n")));
 }
 
 /// Writes a line to standard output, as `println` does, but does not mind if nobody reads it.
+#[macro_export]
 macro_rules! out {
     ($($part:tt)*) => {
         $crate::say::line(format_args!($($part)*))
     };
 }
-pub(crate) use out;
 
 /// See [`out`].
-pub(crate) fn line(text: std::fmt::Arguments<'_>) {
+pub fn line(text: std::fmt::Arguments<'_>) {
     match writeln!(std::io::stdout(), "{text}") {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => UNREAD.store(true, Ordering::Relaxed),
         Err(error) => {
@@ -54,12 +54,12 @@ pub(crate) fn line(text: std::fmt::Arguments<'_>) {
 }
 
 /// Writes a value to standard output, as JSON on a line.
-pub(crate) fn json_line(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json_line(value: &impl Serialize) -> Result<(), Failure> {
     written(serde_json::to_string(value))
 }
 
 /// Writes a value to standard output, as JSON for people to read as well.
-pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
+pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     written(serde_json::to_string_pretty(value))
 }
 
@@ -69,17 +69,17 @@ fn written(json: serde_json::Result<String>) -> Result<(), Failure> {
 }
 
 /// Whether nobody reads standard output any more.
-pub(crate) fn is_output_unread() -> bool {
+pub fn is_output_unread() -> bool {
     UNREAD.load(Ordering::Relaxed)
 }
 
 /// Whether output was lost that somebody may have waited for.
-pub(crate) fn is_output_lost() -> bool {
+pub fn is_output_lost() -> bool {
     UNWRITTEN.load(Ordering::Relaxed)
 }
 
 /// Waits a moment for the messages to be written.
-pub(crate) fn flush() {
+pub fn flush() {
     let (written, done) = sync_channel(1);
     if sender().try_send(Message::Flush(written)).is_ok() {
         let _ = done.recv_timeout(LAST_WORD);

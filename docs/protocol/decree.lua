@@ -35,7 +35,7 @@ local function no_vote(trusted, round, kept, holds, token)
   if forgot then return 'FORGOT this master restarted, or lost keys, since this connection was opened' end
   local ahead = trusts - time
   if ahead > NEWEST or -ahead > OLDEST then
-    if trusted == '1' then return 'CLOCK the client does not know the time yet' end
+    if trusted == '1' then return 'NOTIME too few masters answer to tell the time, or their clocks differ' end
     return format('CLOCK the time that the client trusts is %.3f s from the time here', ahead / 1000000)
   end
   local left = VOTES_FROM - earliest

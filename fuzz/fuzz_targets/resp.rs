@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use libfuzzer_sys::fuzz_target;
 use quorate::seam::Value;
 
-#[path = "../../src/master/resp.rs"]
+#[path = "../../src/wire/resp.rs"]
 #[allow(dead_code)]
 mod resp;
 

@@ -7,8 +7,8 @@ use std::task::ready;
 use std::time::Duration;
 
 use quorate::{Error, compat};
+use quorate_history::{Call, Lock, Outcome, Site};
 
-use crate::history::{AttemptOutcome, Site};
 use crate::locks::Wish;
 use crate::plan::{Ask, End, Step, Task};
 use crate::recorder::Held;
@@ -97,9 +97,20 @@ impl Acting {
         }
     }
 
+    /// What the history calls the lock.
+    fn named(&self) -> Lock {
+        self.wish.named(self.stage.permits)
+    }
+
+    /// An acquire begins: its number.
+    fn ask(&self, wait: Duration) -> usize {
+        let call = Call::Acquire { lock: self.named(), ttl: self.stage.ttl, wait };
+        self.stage.world.recorder.ask(self.client, self.stage.world.now(), call)
+    }
+
     /// Asks for the lock, for so long; with no time at all, once.
     pub(crate) async fn acquire(&self, lock: compat::UnfencedLock, wait: Duration) -> Option<Holding> {
-        let attempt = self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), wait);
+        let attempt = self.ask(wait);
         self.note(|| format!("acquire #{attempt}, waits {wait:?}"));
         let asking =
             async { if wait.is_zero() { lock.try_acquire().await } else { lock.wait(wait).acquire().await } };
@@ -109,15 +120,14 @@ impl Acting {
 
     /// Asks for the lock, and drops that after a while.
     pub(crate) async fn acquire_for(&self, lock: compat::UnfencedLock, after: Duration) -> Option<Holding> {
-        let attempt =
-            self.stage.world.recorder.ask(&self.wish, self.client, self.stage.world.now(), Duration::ZERO);
+        let attempt = self.ask(Duration::ZERO);
         self.note(|| format!("acquire #{attempt}, given up after {after:?}"));
         let asking = Box::pin(busily(self.busy, async move { lock.acquire().await }));
         match tokio::time::timeout(after, asking).await {
             Ok(granted) => self.outcome(attempt, granted),
             Err(_) => {
                 self.note(|| format!("#{attempt} is given up"));
-                self.stage.world.recorder.answer(attempt, self.stage.world.now(), AttemptOutcome::Cancelled);
+                self.stage.world.recorder.answer(attempt, self.stage.world.now(), Outcome::Cancelled);
                 None
             }
         }
@@ -128,8 +138,9 @@ impl Acting {
         let guard = match granted {
             Ok(guard) => guard,
             Err(error) => {
-                self.note(|| format!("#{attempt} failed: {error:#}"));
-                self.stage.world.recorder.answer(attempt, now, AttemptOutcome::Failed);
+                let why = format!("{error:#}");
+                self.note(|| format!("#{attempt} failed: {why}"));
+                self.stage.world.recorder.answer(attempt, now, Outcome::Failed { why });
                 return None;
             }
         };
@@ -144,11 +155,11 @@ impl Acting {
         if let Some(fence) = guard.fencing_token_if_any().filter(|_| !self.wish.shared) {
             for name in &self.wish.names {
                 let site = Site { name, permit: guard.permit() }.to_string();
-                self.stage.resource.is_written_to(&site, fence.get(), self.stage.ttl);
+                self.stage.resource.is_written_to(self.client, &site, fence.get(), self.stage.ttl);
             }
         }
         let held = Held::new(self.client, clock, guard);
-        let number = self.stage.world.recorder.grant(attempt, &held, now);
+        let number = self.stage.world.recorder.grant(attempt, self.named(), &held, now);
         let stage = self.stage.clone();
         let client = self.client;
         let lock = self.wish.to_string();

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use quorate_history::checkers::hand_off::HAND_OFF;
+use quorate_history::checkers::left_behind::SETTLING;
+use quorate_history::checkers::order::{self, IN_LINE};
+
 use crate::actor::Acting;
 use crate::changer::change_once_more;
-use crate::checkers::hand_off::HAND_OFF;
-use crate::checkers::left_behind::SETTLING;
-use crate::checkers::order::{self, IN_LINE};
 use crate::founder::LOOK;
-use crate::history::Stuck;
 use crate::left::Left;
 use crate::locks::Locks;
 use crate::look::{look, look_for_places};
@@ -61,7 +61,7 @@ async fn until_it_goes_on(stage: &Arc<Stage>, plan: &Plan) -> bool {
         tokio::time::sleep(LOOK).await;
         let at = stage.world.look_at_the_time();
         if at > calm + BEGINS_AGAIN {
-            stage.world.recorder.with(|history| history.stuck.push(Stuck { client: CLIENTS, at }));
+            stage.world.recorder.stuck(CLIENTS, at);
             return false;
         }
     }

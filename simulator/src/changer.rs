@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::SetChange;
+use quorate_history::Time;
 
-use crate::history::{Stuck, Time};
 use crate::member_change::{MemberChange, Replacement};
 use crate::stage::Stage;
 
@@ -43,7 +43,7 @@ pub(crate) async fn change_once_more(stage: Arc<Stage>, client: usize) {
     let leaves = joins.is_none().then_some(0);
     if !make(&stage, client, Replacement { joins, leaves }).await {
         let at = stage.world.now();
-        stage.world.recorder.with(|history| history.stuck.push(Stuck { client, at }));
+        stage.world.recorder.stuck(client, at);
     }
 }
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use quorate::Moment;
 use quorate::seam::{Clock, Random};
+use quorate_history::Time;
 use quorate_testkit::Dice;
 
-use crate::history::{ClientNumber, Time};
+use crate::client::ClientNumber;
 use crate::true_time::TrueTime;
 
 /// When the runs begin, by every wall clock: a moment in 2026, in microseconds since 1970.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use quorate_history::Time;
 use quorate_testkit::Dice;
 
-use crate::history::Time;
+use crate::disaster::Disaster;
 use crate::locks::Locks;
 use crate::member_change::MemberChange;
 use crate::size::{CLIENTS, JOINERS, MASTERS};
@@ -53,6 +54,8 @@ pub(crate) enum What {
     Step { client: usize, by: i64 },
     /// A process begins to change the set of masters.
     Change { client: usize, change: MemberChange },
+    /// When a change is half made, masters restart, and this client stands still or is killed.
+    Disaster { client: usize, disaster: Disaster },
     /// What Redlock's argument excludes, on some masters.
     Excluded { kind: Kind, masters: Vec<usize>, by: i64 },
 }
@@ -94,11 +97,13 @@ pub enum Kind {
     MixedLists,
     /// The set changes and is lost, for masters restart at once, empty or not, and begins again.
     LostSets,
+    /// A change of the set is cut short: masters restart while some accepted it, or were told.
+    CutShort,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::RestartEmpty,
         Self::ClockStep,
         Self::ClockStrobe,
@@ -115,6 +120,7 @@ impl Kind {
         Self::MixedLists,
         Self::LateHandshake,
         Self::LostSets,
+        Self::CutShort,
     ];
 
     /// `any`: those that such locks are guarded against.
@@ -132,8 +138,8 @@ impl Kind {
     /// Whether it is none of `any`: what nothing guards against, runs that take long, and what came
     /// later, for one more would give each seed of `any` another fault.
     fn is_by_itself(self) -> bool {
-        use Kind::{Eviction, LateHandshake, LostSets, Members, MixedLists};
-        matches!(self, Eviction | Members | MixedLists | LateHandshake | LostSets)
+        use Kind::{CutShort, Eviction, LateHandshake, LostSets, Members, MixedLists};
+        matches!(self, Eviction | Members | MixedLists | LateHandshake | LostSets | CutShort)
     }
 
     /// Whether masters' clocks are set.
@@ -171,6 +177,7 @@ impl Kind {
             Self::MixedLists => "mixed-lists",
             Self::LateHandshake => "late-handshake",
             Self::LostSets => "lost-sets",
+            Self::CutShort => "cut-short",
         }
     }
 }
@@ -300,6 +307,7 @@ impl fmt::Display for Fault {
             What::Kill { client } => write!(f, "c{client} is killed"),
             What::Step { client, by } => write!(f, "c{client} its wall clock is set by {by} us"),
             What::Change { client, change } => write!(f, "c{client} {change}"),
+            What::Disaster { disaster, .. } => disaster.fmt(f),
             What::Excluded { kind, masters, by } => {
                 write!(f, "{kind} on")?;
                 masters.iter().try_for_each(|master| write!(f, " m{master}"))?;

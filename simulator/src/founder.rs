@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use quorate::Init;
+use quorate::{Init, Redlock, SetError};
 use tokio::sync::oneshot;
 
 use crate::left::Left;
@@ -27,14 +27,12 @@ pub(crate) async fn begin_sets(stage: &Arc<Stage>, plan: &Plan) {
 /// If no client ever used these masters, it says so.
 async fn begin(stage: Arc<Stage>, client: usize, are_used: bool) {
     let redlock = &stage.clients[client].redlock;
-    let begun = if are_used {
-        redlock.init(Init::new()).await
-    } else {
-        match redlock.fingerprint().await {
-            Ok(fingerprint) => redlock.init(Init::new().never_used(fingerprint)).await,
-            Err(error) => Err(error),
-        }
+    let begun = async {
+        let how = Init::new();
+        let how = if are_used { how } else { how.never_used(redlock.fingerprint().await?) };
+        redlock.init(how).await
     };
+    let begun = begun.await;
     stage.world.note(|| match &begun {
         Ok(()) => format!("c{client}     its set has begun"),
         Err(error) => format!("c{client}     its set has not begun: {error:#}"),
@@ -77,16 +75,39 @@ async fn watch(stage: &Arc<Stage>, plan: &Plan, mut list: Vec<usize>) {
 /// A process begins the set of these masters, and ends.
 async fn begin_again(stage: &Arc<Stage>, plan: &Plan, list: &[usize]) {
     stage.world.note(|| format!("the set of {list:?} is lost"));
-    let operator = stage.operator(plan, list);
-    let (tell, told) = oneshot::channel();
-    let redlock = operator.redlock.clone();
-    operator.process.run(async move {
-        let _ = tell.send(redlock.init(Init::new()).await); // somebody waits for that
-    });
-    let begun = told.await.expect("it is not killed before");
-    operator.ends();
+    let begun = operate(stage, plan, list, |redlock| async move { redlock.init(Init::new()).await }).await;
     stage.world.note(|| match &begun {
         Ok(()) => format!("the set of {list:?} began again"),
         Err(error) => format!("the set of {list:?} did not begin again: {error:#}"),
     });
+}
+
+/// A process has the set go on without the masters that do not answer, and ends.
+pub(crate) async fn recover(stage: &Arc<Stage>, plan: &Plan, list: &[usize]) {
+    let recovered = operate(stage, plan, list, |redlock| async move { redlock.recover().await }).await;
+    stage.world.note(|| match &recovered {
+        Ok(()) => "the set is recovered".to_owned(),
+        Err(error) => format!("the set is not recovered: {error:#}"),
+    });
+}
+
+/// An operator with this list runs a command, in a process of its own.
+async fn operate<F>(
+    stage: &Arc<Stage>,
+    plan: &Plan,
+    list: &[usize],
+    command: fn(Redlock) -> F,
+) -> Result<(), SetError>
+where
+    F: Future<Output = Result<(), SetError>> + Send + 'static,
+{
+    let operator = stage.operator(plan, list);
+    let (tell, told) = oneshot::channel();
+    let running = command(operator.redlock.clone());
+    operator.process.run(async move {
+        let _ = tell.send(running.await); // somebody waits for that
+    });
+    let done = told.await.expect("it is not killed before");
+    operator.ends();
+    done
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::history::Stuck;
 use crate::stage::Stage;
 
 /// How long a client may take for what it does when all is calm: more than it waits, or the next
@@ -58,8 +57,6 @@ impl Left {
     /// It is too late for those that are not done.
     pub(crate) fn note(&self, stage: &Arc<Stage>) {
         let now = stage.world.look_at_the_time();
-        stage.world.recorder.with(|history| {
-            history.stuck.extend(self.clients(stage).map(|client| Stuck { client, at: now }));
-        });
+        self.clients(stage).for_each(|client| stage.world.recorder.stuck(client, now));
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quorate_testkit::Dice;
 
-use crate::history::ClientNumber;
+use crate::client::ClientNumber;
 use crate::size::{CLIENTS, JOINERS, MASTERS};
 
 /// The lists of masters of one run.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use quorate::{Redlock, compat};
+use quorate_history::{Lock, Share};
 use quorate_testkit::Dice;
 
 /// A kind of lock.
@@ -159,6 +160,16 @@ impl Wish {
             Locks::ReadWrite => redlock.write_lock(name),
         };
         lock.into()
+    }
+
+    /// What the history calls it: in one run all locks of a name are one.
+    pub(crate) fn named(&self, permits: Option<u32>) -> Lock {
+        let share = match permits {
+            Some(permits) => Share::Permits(permits),
+            None if self.shared => Share::Shared,
+            None => Share::Exclusive,
+        };
+        Lock { kind: "lock".to_owned(), names: self.names.clone(), share }
     }
 
     /// What its owner asks for that enters again: the same, or the other side of it.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::history::{Decree, Key, Place};
+use quorate_history::{Decree, FoundEntry, Place};
+
+use crate::client::process_name;
 use crate::recorder::short_name;
 use crate::stage::Stage;
 
@@ -11,7 +13,9 @@ pub(crate) fn look(stage: &Arc<Stage>) {
     stage.world.look_at_the_time();
     let found = stage.servers.iter().flat_map(|server| server.locks());
     let found = found.map(|key| match stage.client_of(&key.owner) {
-        Some(client) => Key { client: Some(client), owner: short_name(&key.owner, client), ..key },
+        Some(client) => {
+            FoundEntry { process: Some(process_name(client)), owner: short_name(&key.owner, client), ..key }
+        }
         None => key,
     });
     let found: Vec<_> = found.collect();
@@ -19,7 +23,7 @@ pub(crate) fn look(stage: &Arc<Stage>) {
     let decrees = stage.servers.iter().filter_map(|server| server.decree());
     stage.world.note(|| format!("{} entries on the masters", found.len()));
     stage.world.recorder.with(|history| {
-        history.keys.extend(found);
+        history.entries.extend(found);
         history.names.extend(names);
         for decree in decrees {
             let is_it = |its: &Decree| {
@@ -39,7 +43,7 @@ pub(crate) fn look_for_places(stage: &Arc<Stage>) {
     let found = stayed.flat_map(|server| server.places());
     let found = found.filter_map(|place| {
         let client = stage.client_of(&place.ticket)?;
-        Some(Place { client, ticket: short_name(&place.ticket, client), ..place })
+        Some(Place { process: process_name(client), ticket: short_name(&place.ticket, client), ..place })
     });
     let found: Vec<_> = found.collect();
     stage.world.note(|| format!("{} places in the queues", found.len()));

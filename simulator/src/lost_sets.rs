@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use quorate_history::Time;
 use quorate_testkit::Dice;
 
 use crate::changes::{LONG, MESSAGES, STORM, quarantine};
 use crate::faults::{Fault, Kind, Scope, What, ordinary_fault};
-use crate::history::Time;
 use crate::member_change::{MemberChange, Replacement};
 use crate::size::{CLIENTS, JOINERS, MASTERS};
 

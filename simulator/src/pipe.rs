@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::history::Time;
+use quorate_history::Time;
 
 /// What is on its way.
 #[derive(Debug)]

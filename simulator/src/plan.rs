@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use quorate_history::Time;
 use quorate_testkit::Dice;
 
 use crate::changes;
+use crate::cut_short;
 use crate::faults::{Fault, Kind, Profile};
-use crate::history::Time;
 use crate::late::Late;
 use crate::lists::Lists;
 use crate::locks::Locks;
@@ -217,8 +218,11 @@ impl Plan {
         self.ttl = self.ttl.min(SHORT_TTL);
         self.tasks = tasks(&dice("tasks"), self.ttl, OPERATIONS * MORE_OPERATIONS, LONG_THINK);
         let are_lost = self.profile == Profile::Outside(Kind::LostSets);
-        let count = if are_lost { lost_sets::changers } else { changes::changers };
-        let changers = count(&dice("changers"));
+        let changers = match self.profile {
+            Profile::Outside(Kind::LostSets) => lost_sets::changers(&dice("changers")),
+            Profile::Outside(Kind::CutShort) => cut_short::CHANGERS,
+            _ => changes::changers(&dice("changers")),
+        };
         let dice = dice("changes");
         let clock = |_| (dice.between(-RATE, RATE), dice.between(-OFF, OFF));
         self.masters.extend((0..JOINERS).map(clock));
@@ -231,6 +235,8 @@ impl Plan {
             self.lists.are_used = dice.happens(500);
             self.clients.push(clock(0));
             self.faults = lost_sets::faults(&dice, self.ttl, changers, self.lists.are_used);
+        } else if self.is_cut_short() {
+            self.faults = cut_short::faults(&dice, self.ttl);
         } else {
             self.faults = changes::faults(&dice, self.ttl, changers);
         }
@@ -240,7 +246,12 @@ impl Plan {
 
     /// Whether sets of masters change.
     pub(crate) fn sets_change(&self) -> bool {
-        matches!(self.profile, Profile::Outside(Kind::Members | Kind::LostSets))
+        self.is_cut_short() || matches!(self.profile, Profile::Outside(Kind::Members | Kind::LostSets))
+    }
+
+    /// Whether one change of the set is cut short.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.profile == Profile::Outside(Kind::CutShort)
     }
 
     /// The sets begin before anything else happens. Where they are two there are more masters.

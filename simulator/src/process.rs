@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use quorate::seam::Spawn;
 use quorate_testkit::Dice;
 
-use crate::history::ClientNumber;
+use crate::client::ClientNumber;
 use crate::world::World;
 
 /// In this many of a thousand cases other tasks run before a task that could be run.

@@ -1,14 +1,13 @@
 //! Writes the history: the results that clients got, and when, in true time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use quorate::fence::FencingToken;
 use quorate::{Moment, compat};
+use quorate_history::{Call, History, Hold, Lock, Made, Outcome, Pause, Stuck, Time};
 
+use crate::client::{ClientNumber, process_name};
 use crate::clocks::ClientClock;
-use crate::history::{Attempt, AttemptOutcome, ClientNumber, History, Hold, Pause, Time};
-use crate::locks::Wish;
 
 /// What has happened so far.
 #[derive(Debug, Default)]
@@ -17,6 +16,8 @@ pub(crate) struct Recorder(Mutex<RecorderState>);
 #[derive(Debug, Default)]
 struct RecorderState {
     history: History,
+    /// What was written to the resource.
+    writes: Vec<Made>,
     /// The guards that are held now, with the numbers of their holds.
     held: Vec<(usize, Arc<Held>)>,
     /// Since when clients stand still.
@@ -68,41 +69,42 @@ impl Recorder {
     }
 
     /// An acquire begins.
-    pub(crate) fn ask(&self, wish: &Wish, client: ClientNumber, began: Time, wait: Duration) -> usize {
+    pub(crate) fn ask(&self, client: ClientNumber, invoked: Time, acquire: Call) -> usize {
         let mut state = self.state();
-        let names = wish.names.clone();
-        let shared = wish.shared;
-        let outcome = AttemptOutcome::Pending;
-        state.history.attempts.push(Attempt { names, shared, client, began, ended: None, outcome, wait });
-        state.history.attempts.len() - 1
+        let number = state.history.calls.len();
+        let outcome = Outcome::Unknown { why: "it has not returned".to_owned() };
+        let process = process_name(client);
+        let made = Made { process, number: number as u64, call: acquire, invoked, returned: None, outcome };
+        state.history.calls.push(made);
+        number
     }
 
     /// It ends.
-    pub(crate) fn answer(&self, attempt: usize, now: Time, outcome: AttemptOutcome) {
-        let attempt = &mut self.state().history.attempts[attempt];
-        (attempt.ended, attempt.outcome) = (Some(now), outcome);
+    pub(crate) fn answer(&self, acquire: usize, now: Time, outcome: Outcome) {
+        let made = &mut self.state().history.calls[acquire];
+        (made.returned, made.outcome) = (Some(now), outcome);
     }
 
     /// A guard was handed out.
-    pub(crate) fn grant(&self, attempt: usize, held: &Arc<Held>, now: Time) -> usize {
+    pub(crate) fn grant(&self, acquire: usize, lock: Lock, held: &Arc<Held>, now: Time) -> usize {
         let guard = held.guard();
         let fence = guard.as_ref().and_then(|guard| guard.fencing_token_if_any()).map(FencingToken::get);
         let permit = guard.as_ref().and_then(|guard| guard.permit());
         let owner = guard.map(|guard| guard.owner().to_string()).unwrap_or_default();
         let owner = short_name(&owner, held.client);
-        self.answer(attempt, now, AttemptOutcome::Granted);
+        let deadline = held.deadline().unwrap_or_default();
+        self.answer(acquire, now, Outcome::Granted { owner: owner.clone(), deadline, fence, permit });
         let mut state = self.state();
-        let Attempt { names, shared, client, began, .. } = state.history.attempts[attempt].clone();
         let hold = Hold {
-            names,
+            lock,
             permit,
-            shared,
             owner,
-            client,
-            asked: began,
+            process: process_name(held.client),
+            asked: state.history.calls[acquire].invoked,
             granted: now,
             deadline: Time::ZERO, // noted below
             given_back: None,
+            free: None,
             lost: None,
             fence,
         };
@@ -110,7 +112,7 @@ impl Recorder {
         let number = state.history.holds.len() - 1;
         state.held.push((number, held.clone()));
         drop(state);
-        self.note_deadlines(client); // of all, for the lease may be one that the owner had already
+        self.note_deadlines(held.client); // of all, for the lease may be one that the owner had already
         number
     }
 
@@ -144,7 +146,11 @@ impl Recorder {
         let state = &mut *state;
         state.still.retain(|(still, from)| {
             if *still == client {
-                state.history.pauses.push(Pause { client, from: *from, to: now });
+                state.history.pauses.push(Pause {
+                    process: process_name(client),
+                    from: *from,
+                    to: Some(now),
+                });
             }
             *still != client
         });
@@ -154,7 +160,7 @@ impl Recorder {
     pub(crate) fn kill(&self, client: ClientNumber, now: Time) {
         let mut state = self.state();
         let state = &mut *state;
-        state.history.pauses.push(Pause { client, from: now, to: Time::MAX });
+        state.history.pauses.push(Pause { process: process_name(client), from: now, to: None });
         state.held.retain(|(number, held)| {
             if held.client != client {
                 return true;
@@ -164,11 +170,21 @@ impl Recorder {
             hold.given_back = hold.given_back.or(Some(now));
             false
         });
-        for attempt in state.history.attempts.iter_mut().filter(|attempt| attempt.client == client) {
-            if attempt.outcome == AttemptOutcome::Pending {
-                attempt.outcome = AttemptOutcome::Killed;
-            }
-        }
+    }
+
+    /// A client's write, with its token, reached the resource.
+    pub(crate) fn write(&self, client: ClientNumber, now: Time, write: Call, accepted: bool) {
+        let mut state = self.state();
+        let process = process_name(client);
+        let number = state.writes.len() as u64;
+        let outcome = if accepted { Outcome::Accepted } else { Outcome::Rejected };
+        let returned = Some(now);
+        state.writes.push(Made { process, number, call: write, invoked: now, returned, outcome });
+    }
+
+    /// A client is not done, long after it should have been.
+    pub(crate) fn stuck(&self, client: ClientNumber, at: Time) {
+        self.state().history.stuck.push(Stuck { process: process_name(client), at });
     }
 
     /// Adds to the history.
@@ -187,7 +203,8 @@ impl Recorder {
 
     /// The history of the run.
     pub(crate) fn finish(&self, end: Time) -> History {
-        let mut history = std::mem::take(&mut self.state().history);
+        let RecorderState { mut history, writes, .. } = std::mem::take(&mut *self.state());
+        history.calls.extend(writes);
         history.end = end;
         history
     }

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use quorate::fence;
 use quorate::seam::Script;
+use quorate_history::Call;
 use quorate_testkit::{Dice, EmbeddedServer, Resp};
 
-use crate::history::Write;
+use crate::client::ClientNumber;
 use crate::world::World;
 
 static SET: Script = Script::new("fenced set", fence::SET);
@@ -34,7 +35,7 @@ impl Resource {
 
     /// A new holder writes at once, and once more with a write that takes up to a few TTLs to
     /// arrive.
-    pub(crate) fn is_written_to(&self, lock: &str, fence: u64, ttl: Duration) {
+    pub(crate) fn is_written_to(&self, client: ClientNumber, lock: &str, fence: u64, ttl: Duration) {
         for most in [Duration::from_millis(5), ttl * 4] {
             let store = self.store.clone();
             let world = self.world.clone();
@@ -47,8 +48,8 @@ impl Resource {
                     Resp::Int(seen) => fence::check(fence, seen.unsigned_abs()).is_ok(),
                     other => panic!("{other:?}"),
                 };
-                let write = Write { lock, at: world.now(), fence, accepted };
-                world.recorder.with(|history| history.writes.push(write));
+                let write = Call::Write { resource: lock, fence };
+                world.recorder.write(client, world.now(), write, accepted);
             });
         }
     }

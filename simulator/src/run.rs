@@ -4,13 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use quorate::config::DEFAULT_TIMEOUT;
+use quorate_history::checkers::{NOT_CHANGING, WHATEVER_HAPPENS, check_all_but, check_only};
+use quorate_history::{History, Time, Violation};
+
 use crate::actor::act;
 use crate::calm::calm;
 use crate::changer::change;
-use crate::checkers;
+use crate::client::process_name;
+use crate::disruption::disrupt;
 use crate::faults::{Kind, Profile, What};
 use crate::founder::{begin_sets, watch_sets};
-use crate::history::{History, Time, Violation};
 use crate::left::Left;
 use crate::look::look;
 use crate::plan::Plan;
@@ -33,6 +37,8 @@ const LONGEST_STORM: Duration = Duration::from_secs(120);
 pub struct Run {
     /// What happened.
     pub history: History,
+    /// How often the set of masters was changed.
+    pub changes: u64,
     /// What must never happen, and did.
     pub violations: Vec<Violation>,
     /// Every step, if that was wanted.
@@ -44,19 +50,21 @@ pub struct Run {
 pub fn run(plan: &Plan, traced: bool) -> Run {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     let runtime = runtime.expect("a runtime needs no more than memory");
-    let (history, panic, trace) = runtime.block_on(async {
+    let (history, changes, panic, trace) = runtime.block_on(async {
         let world = World::new(plan.seed, Trace::new(traced));
         let its = world.clone();
         drop(tokio::spawn(async move { its.guard(its.go_on()).await }));
         let stage = Stage::new(&world, plan);
         stage.world.recorder.with(|history| {
-            history.permits = stage.permits;
-            history.refused = plan.lists.refused();
+            history.timeout = DEFAULT_TIMEOUT;
+            history.refused = plan.lists.refused().into_iter().map(process_name).collect();
         });
         let story = world.guard(async {
             plan.faults.iter().for_each(|fault| fault.arrange(&stage));
             begin_sets(&stage, plan).await;
-            watch_sets(&stage, plan);
+            if !plan.is_cut_short() {
+                watch_sets(&stage, plan); // there an operator recovers the set
+            }
             storm(&stage, plan).await;
             calm(&stage, plan).await;
         });
@@ -65,18 +73,19 @@ pub fn run(plan: &Plan, traced: bool) -> Run {
             () = world.end() => {}
             () = story => {}
         }
-        stage.world.recorder.with(|history| history.changes = stage.changes());
         let trace = stage.with_short_names(world.trace.take());
-        (stage.world.recorder.finish(world.look_at_the_time()), world.panic(), trace)
+        (stage.world.recorder.finish(world.look_at_the_time()), stage.changes(), world.panic(), trace)
     });
     // A run that was broken off says nothing about the rest.
-    let check = match plan.profile {
-        Profile::Inside => checkers::check_all,
-        Profile::Outside(Kind::Members | Kind::LostSets) => checkers::check_changing,
-        Profile::Outside(_) => checkers::check_safety,
+    let check = || match plan.profile {
+        Profile::Inside => check_all_but(&history, &[]),
+        Profile::Outside(Kind::Members | Kind::LostSets | Kind::CutShort) => {
+            check_all_but(&history, &NOT_CHANGING)
+        }
+        Profile::Outside(_) => check_only(&history, &WHATEVER_HAPPENS),
     };
-    let violations = panic.map_or_else(|| check(&history), |panic| vec![panic]);
-    Run { trace: marked(trace, &violations), history, violations }
+    let violations = panic.map_or_else(check, |panic| vec![panic]);
+    Run { trace: marked(trace, &violations), history, changes, violations }
 }
 
 /// The trace with each violation in its place.
@@ -108,8 +117,12 @@ async fn storm(stage: &Arc<Stage>, plan: &Plan) {
         }
     }
     for fault in &plan.faults {
-        if let What::Change { client, change: what } = &fault.what {
-            left.run(stage, *client, change(stage.clone(), fault.at, *client, what.clone()));
+        match &fault.what {
+            What::Change { client, change: what } => {
+                left.run(stage, *client, change(stage.clone(), fault.at, *client, what.clone()));
+            }
+            What::Disaster { client, disaster } => disrupt(stage, plan, fault.at, *client, *disaster),
+            _ => {}
         }
     }
     let is_over = |now: Time| {

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quorate::seam::{Call, Script, SessionHeader, Value, Words};
+use quorate_history::{Decree, FoundEntry, Name, Place, Time};
 use quorate_testkit::{Dice, EmbeddedServer, Resp, Restart, Snapshot, trusting};
 
+use crate::client::ClientNumber;
 use crate::clocks::WallClock;
 use crate::entries::{Entry, entries, field_of, owner_of, text};
-use crate::history::{ClientNumber, Decree, Key, Name, Place, Time};
 use crate::plan::Plan;
 use crate::world::World;
 
@@ -345,6 +346,18 @@ impl Server {
         self.record("set").filter(|_| self.record("state").as_deref() == Some("member"))
     }
 
+    /// Whether it accepted a change of its set, which it was not told to be decided.
+    pub(crate) fn has_accepted(&self) -> bool {
+        let decree = |field| text(&self.redis.command(&["HGET", DECREE, field]));
+        let is_next = decree("generation").and_then(|text| text.parse().ok()) > self.generation();
+        is_next && decree("value").is_some_and(|value| !value.is_empty())
+    }
+
+    /// Whether it has rejoined its set since it was started.
+    pub(crate) fn has_rejoined(&self) -> bool {
+        self.record("run_id") == Some(self.redis.run_id())
+    }
+
     /// Which masters it takes for those of its set, if it is one of them, or was.
     pub(crate) fn decree(&self) -> Option<Decree> {
         let members = self.record("members").filter(|_| self.record("state").as_deref() != Some("candidate"));
@@ -363,7 +376,7 @@ impl Server {
     }
 
     /// The entries that count now, and the keys of locks of other libraries.
-    pub(crate) fn locks(&self) -> Vec<Key> {
+    pub(crate) fn locks(&self) -> Vec<FoundEntry> {
         let mut found = Vec::new();
         for key in self.redis.keys() {
             match site(&key) {
@@ -403,7 +416,7 @@ impl Server {
         let place = |(lock, ticket): (String, String)| {
             let late = state.late_tickets.contains(&ticket);
             let ticket = owner_of(&ticket).to_owned();
-            Place { master: self.number, lock, ticket, client: 0, late, found }
+            Place { master: self.number, lock, ticket, process: String::new(), late, found }
         };
         tickets.into_iter().map(place).collect()
     }
@@ -424,31 +437,31 @@ impl Server {
     }
 
     /// The key of a lock of another library.
-    fn found_key(&self, key: &str, name: &str) -> Key {
+    fn found_key(&self, key: &str, name: &str) -> FoundEntry {
         let left = self.time_left(key);
         let found = self.found((key, ""), name, left.unwrap_or_default());
-        Key { is_entry: false, ttl: left.and(found.ttl), ..found }
+        FoundEntry { is_entry: false, ttl: left.and(found.ttl), ..found }
     }
 
-    fn found_entry(&self, key: &str, name: &str, entry: &Entry) -> Key {
+    fn found_entry(&self, key: &str, name: &str, entry: &Entry) -> FoundEntry {
         let found = self.found((key, &entry.field), name, entry.left(self.clock.micros()));
-        Key { owner: entry.owner.clone(), permit: entry.permit(), shared: entry.reads(), ..found }
+        FoundEntry { owner: entry.owner.clone(), permit: entry.permit(), shared: entry.reads(), ..found }
     }
 
     /// What is at this place, as it was noted for that; what came back with older data, and has so
     /// much `left`, was written longer ago than is known.
-    fn found(&self, (key, field): (&str, &str), name: &str, left: Duration) -> Key {
+    fn found(&self, (key, field): (&str, &str), name: &str, left: Duration) -> FoundEntry {
         let found = self.world.now();
         let state = self.state();
         let written = state.written.get(&(key.to_owned(), field.to_owned()));
-        Key {
+        FoundEntry {
             master: self.number,
             name: name.to_owned(),
             permit: None,
             is_entry: true,
             shared: false,
             owner: written.map(|written| written.owner.clone()).unwrap_or_default(),
-            client: None,
+            process: None,
             since: written.map_or(found, |written| written.since),
             written: written.map_or(found, |written| written.at),
             ttl: Some(written.map_or(left, |written| written.kept)),
@@ -499,6 +512,9 @@ enum KeySite<'a> {
 
 /// The key of the record.
 const RECORD: &str = "quorate:master";
+
+/// The key of what it promised and accepted.
+const DECREE: &str = "quorate:decree";
 
 /// What the keys of queues begin with.
 const QUEUES: &str = "quorate:waiting:";

@@ -277,7 +277,7 @@ impl Client {
         let mut builder = Redlock::builder()
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
-            .label(format!("client {number}"))
+            .label(format!("c{number}"))
             .clock(clock.clone())
             .random(Arc::new(chance.of_client(number)))
             .executor(Arc::new(Tasks(process.clone())));

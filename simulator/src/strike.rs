@@ -37,7 +37,7 @@ impl Fault {
             What::Restart { master } => stage.stop(master),
             What::Pause { client } => stage.pause(client),
             What::Kill { client } => stage.kill(client),
-            What::Change { .. } => {} // a task of its client: see `run.rs`
+            What::Change { .. } | What::Disaster { .. } => {} // tasks: see `run.rs`
             What::Step { client, by } => stage.clients[client].clock.wall_clock().step(by),
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_begins(kind, stage, *master, by));
@@ -61,7 +61,8 @@ impl Fault {
             What::Freeze { master } => stage.servers[master].resume(),
             What::Restart { master } => stage.start(master, Restart::Whole),
             What::Pause { client } => stage.resume(client),
-            What::Step { .. } | What::Break { .. } | What::Kill { .. } | What::Change { .. } => {}
+            What::Step { .. } | What::Break { .. } | What::Kill { .. } => {}
+            What::Change { .. } | What::Disaster { .. } => {}
             What::Excluded { kind, ref masters, by } => {
                 masters.iter().for_each(|master| excluded_ends(kind, stage, *master, by));
                 if kind == Kind::SharedClock {
@@ -128,7 +129,8 @@ fn excluded_begins(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
         Kind::Promotion | Kind::Rollback | Kind::Relapse => server.remember(),
         Kind::RenewalStrobe => server.strobe_renewals(by),
         Kind::Detour => stage.lead_away(master, true),
-        Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists | Kind::LostSets => {}
+        Kind::Clone | Kind::SharedClock | Kind::Members | Kind::MixedLists => {}
+        Kind::LostSets | Kind::CutShort => {}
         Kind::Eviction => server.evict(&stage.world.dice("eviction", master as u64)),
     }
 }
@@ -137,7 +139,7 @@ fn excluded_ends(kind: Kind, stage: &Arc<Stage>, master: usize, by: i64) {
     match kind {
         Kind::RestartEmpty => stage.start(master, Restart::Empty),
         Kind::ClockStep | Kind::FlushAll | Kind::Clone => {}
-        Kind::Eviction | Kind::Members | Kind::MixedLists | Kind::LostSets => {}
+        Kind::Eviction | Kind::Members | Kind::MixedLists | Kind::LostSets | Kind::CutShort => {}
         Kind::ClockStrobe | Kind::LateHandshake => stage.servers[master].clock.step(-by),
         Kind::RenewalStrobe => stage.servers[master].strobe_renewals(0),
         Kind::Detour => stage.lead_away(master, false),

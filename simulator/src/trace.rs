@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
-use crate::history::Time;
+use quorate_history::Time;
 
 /// The lines written so far, unless nobody wants them.
 #[derive(Debug)]

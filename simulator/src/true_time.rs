@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use quorate_history::Time;
 use tokio::time::Instant;
-
-use crate::history::Time;
 
 /// The time of one run, from its beginning.
 #[derive(Debug)]

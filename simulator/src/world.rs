@@ -13,10 +13,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::FutureExt;
+use quorate_history::{Time, Violation};
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
-use crate::history::{Time, Violation};
 use crate::recorder::Recorder;
 use crate::trace::Trace;
 use crate::true_time::TrueTime;

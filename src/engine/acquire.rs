@@ -14,8 +14,9 @@ use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
-use crate::protocol::Kind;
+use crate::renewal::Renewal;
 use crate::vote::Vote;
+use crate::wire::Kind;
 
 impl Engine {
     /// Takes the lock, or re-enters it. A caller that goes away, before or after the decision,
@@ -38,7 +39,10 @@ impl Engine {
         if let Some(first) = self.attempt_at_once(&request, timeout) {
             let granted = match first.until_granted().await {
                 Ok(attempt) if attempt.has_token() => attempt.grant(),
-                Ok(attempt) => self.run_while_wanted(attempt.agree_and_grant()).await,
+                Ok(attempt) => {
+                    let granting = attempt.not_renewed().agree_and_grant();
+                    self.run_until_taken(granting, &request.renewal).await
+                }
                 Err(error) => Err(error),
             };
             match granted.and_then(Grant::unless_lost) {
@@ -50,14 +54,27 @@ impl Engine {
             if denied.as_ref().is_some_and(has_moved) {
                 self.until_the_time_is_known(&request.name, request.kind, timeout).await?; // it may have to connect to others
             }
-            let waiting = Wait::begin(self.clone(), request.clone(), timeout, began).go_on(denied);
-            match self.run_while_wanted(waiting).await?.unless_lost() {
+            let not_renewed = Request { renewal: None, ..request.clone() };
+            let waiting = Wait::begin(self.clone(), not_renewed, timeout, began).go_on(denied);
+            match self.run_until_taken(waiting, &request.renewal).await?.unless_lost() {
                 // The caller was not polled for as long as the lease lasted, and still has time to
                 // wait.
                 Err(loss) if self.clock().now().since(began) < request.wait => denied = Some(loss),
                 decided => return decided,
             }
         }
+    }
+
+    /// Runs `granting` as a task, whose lease is renewed once the caller has taken the grant. A
+    /// caller that is not polled any more must not keep the lock from others for longer than a TTL.
+    async fn run_until_taken(
+        self: &Arc<Self>,
+        granting: impl Future<Output = Result<Grant, Error>> + Send + 'static,
+        renewal: &Option<Arc<Renewal>>,
+    ) -> Result<Grant, Error> {
+        let grant = self.run_while_wanted(granting).await?;
+        grant.renew_by(renewal);
+        Ok(grant)
     }
 
     /// Connects to the masters before the first grant, and asks for the time where it is known

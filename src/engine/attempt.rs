@@ -17,12 +17,11 @@ use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
 use crate::error::Error;
-use crate::lease;
-use crate::master_set::MasterSet;
-use crate::protocol::{Leaving, Op, Ticket};
 use crate::renewal::LeaseTimer;
+use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
+use crate::wire::{Leaving, MasterSet, Op, Ticket};
 
 /// How many more rounds a waiter sends that has most masters of a split vote. Then it withdraws
 /// after all: the others may have died.
@@ -126,6 +125,12 @@ impl Attempt {
         self.engine.is_closed()
     }
 
+    /// The same attempt at a lease that is not renewed.
+    pub(super) fn not_renewed(mut self) -> Self {
+        self.ask.renewal = None;
+        self
+    }
+
     /// The error of an attempt that was not granted.
     pub(super) fn denied(&self) -> Error {
         let Hold { name, owner, .. } = &*self.hold;
@@ -188,40 +193,38 @@ impl Attempt {
 
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        self.check_that_it_counts()?;
+        self.round().check_that_it_counts(&self.hold.name, self.ask.ttl)?;
+        let entered_again = if self.hold_state.holds > 0 { Some(self.enter_again()?) } else { None };
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
         self.hold_state.granted_under = round.voters.view;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
         let sent = round.sent;
-        let ttl = self.ask.ttl;
-        let renewal = self.ask.renewal.take();
-        let generation = if self.hold_state.holds == 0 {
+        let generation = if let Some(generation) = entered_again {
+            self.hold_state.holds += 1;
+            generation
+        } else {
             self.hold_state.begin(self.first_round);
             let clean_up = self.clean_up_of_votes(previous_place);
             round.clean_up_after(VoteCleanUp { token, clean_up });
             let terms = LeaseTerms { token, delay: self.ask.delay, label: self.ask.label.clone() };
-            self.engine.leases.begin(&self.hold, LeaseTimer::new(sent, ttl, renewal), terms)
-        } else {
-            self.hold_state.holds += 1;
-            self.engine.leases.prolong(&self.hold, sent, ttl, renewal)
+            let timer = LeaseTimer::new(sent, self.ask.ttl, self.ask.renewal.take());
+            self.engine.leases.begin(&self.hold, timer, terms)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }
 
-    /// Checks that a lease can begin by this grant now, or that the lease to enter again still
-    /// stands.
-    fn check_that_it_counts(&mut self) -> Result<(), Error> {
-        self.round().check_that_it_counts(&self.hold.name, self.ask.ttl)?;
-        // Where the lease has lapsed meanwhile there is none to enter, and the extend that was sent
-        // brought no new token to begin another one with.
-        let enters_again = self.hold_state.holds > 0;
-        give_up_if_lapsed(&self.engine, &self.hold, &mut self.hold_state);
-        if enters_again && self.hold_state.holds == 0 {
-            return Err(verdict::no_quorum(&self.hold.name, self.round().votes(), true));
-        }
-        Ok(())
+    /// Prolongs the lease that the owner enters again, and returns its generation. Where the lease
+    /// has lapsed meanwhile there is none to enter, and the extend that was sent brought no new
+    /// token to begin another one with.
+    fn enter_again(&mut self) -> Result<u64, Error> {
+        let renewal = self.ask.renewal.take();
+        let prolonged = self.engine.leases.prolong(&self.hold, self.round().sent, self.ask.ttl, renewal);
+        prolonged.ok_or_else(|| {
+            give_up_if_lapsed(&self.engine, &self.hold, &mut self.hold_state);
+            verdict::no_quorum(&self.hold.name, self.round().votes(), true)
+        })
     }
 
     /// What cleans up after votes when the lease has begun: it undoes grants that are none of the

@@ -18,11 +18,11 @@ use super::engine::Engine;
 use super::hold::{Epoch, Hold, HoldState, Target};
 use super::tally::Round;
 use crate::backoff::Backoff;
-use crate::clock::Moment;
-use crate::master::{CallKind, Failure, ReplySink, Value};
-use crate::master_set::MasterSet;
-use crate::protocol::{Leaving, Op, PlaceWanted, QUEUE_LIFE, Ticket, outcome};
+use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
+use crate::wire::{
+    CallKind, Failure, Leaving, MasterSet, Op, PlaceWanted, QUEUE_LIFE, ReplySink, Ticket, Value, outcome,
+};
 
 /// Delays between tries on one master.
 const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
@@ -206,7 +206,7 @@ impl Engine {
 
     /// Waits until a master answers. False when it has left the set.
     async fn is_ready(&self, index: usize) -> bool {
-        while !self.dispatcher.trust().membership().is_no_member(index) {
+        while !self.dispatcher.trust().set().is_no_member(index) {
             if tokio::time::timeout(RETRY.1, self.dispatcher.ready(index)).await.is_ok() {
                 return true;
             }
@@ -233,7 +233,7 @@ impl Engine {
         let until = match outcome {
             Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
             Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
-            Outcome::Refused { .. } => expires_by.min(patience_ends),
+            Outcome::Refused { .. } | Outcome::Answered(_) => expires_by.min(patience_ends),
             Outcome::Unreachable(_) | Outcome::Unknown(_) => expires_by,
         };
         self.clock().now() < until
@@ -245,9 +245,8 @@ impl Round {
     pub(super) fn may_have_run(&self) -> MasterSet {
         let may_have = |outcome: &Outcome| match outcome {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
-            Outcome::Held { .. } | Outcome::Absent | Outcome::Refused { .. } | Outcome::Unreachable(_) => {
-                false
-            }
+            Outcome::Held { .. } | Outcome::Absent | Outcome::Answered(_) => false,
+            Outcome::Refused { .. } | Outcome::Unreachable(_) => false,
         };
         // A vote that was discounted does not count, but the master has granted.
         self.masters_with(may_have).or(self.discounted())

@@ -7,7 +7,7 @@ use super::hold::Hold;
 use super::request::Request;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::protocol::{Crossing, Kind};
+use crate::wire::{Crossing, Kind};
 
 impl Engine {
     /// Whether the owner is let in at once, and does not line up behind those that wait for it: it

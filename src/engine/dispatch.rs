@@ -14,16 +14,17 @@ use tokio::sync::mpsc;
 use super::caller_waker::CallerWaker;
 use super::hold::{Epoch, Hold, Target};
 use super::tally::{Round, RoundContext};
-use crate::clock::{Clock, TrustedTime};
 use crate::config::Settings;
 use crate::executor::Executor;
-use crate::master::{Call, CallKind, Failure, Master, Masters, ReplySink, Script, Value, Words};
-use crate::master_set::MasterSet;
+use crate::link::{Master, Masters};
 use crate::owner::Owner;
-use crate::protocol::{HOT, Kind, Op, Subject};
 use crate::random::Random;
-use crate::trust::{Handshake, TimePrecision, Trust, Voters};
+use crate::set::{Handshake, Terms, TimePrecision, Trust, Voters};
+use crate::time::Clock;
 use crate::vote::Refusal;
+use crate::wire::{
+    Call, CallKind, Failure, HOT, Kind, MasterSet, Op, ReplySink, Script, Subject, TrustedTime, Value, Words,
+};
 
 /// How many submissions are handed over before the masters' links get their turn.
 const MOST_SUBMISSIONS: usize = 256;
@@ -32,13 +33,13 @@ const MOST_SUBMISSIONS: usize = 256;
 const TIME_QUESTIONS: usize = 3;
 
 /// How long to wait for masters to be connected.
-pub(super) const CONNECTING: Duration = Duration::from_secs(3);
+pub(crate) const CONNECTING: Duration = Duration::from_secs(3);
 
 /// Of a master that joined the set.
 const NO_CONNECTION: &str = "this client cannot connect to it: the log says why";
 
 /// Sends operations to the masters.
-pub(super) struct Dispatcher {
+pub(crate) struct Dispatcher {
     masters: Arc<Masters>,
     context: Arc<RoundContext>,
     /// What keys begin with.
@@ -61,7 +62,7 @@ impl Dispatcher {
         executor: &Executor,
     ) -> Arc<Self> {
         let names: Vec<_> = masters.iter().map(|(_, master)| master.name().clone()).collect();
-        let trust = Trust::new(names, settings.terms(), clock.clone(), random);
+        let trust = Trust::new(names, Terms::of(settings), clock.clone(), random);
         let introduce = |(index, master): (usize, &Arc<dyn Master>)| {
             master.introduce(Handshake::new(trust.clone(), index));
         };
@@ -83,23 +84,23 @@ impl Dispatcher {
     }
 
     /// The masters, by their indices.
-    pub(super) fn masters(&self) -> &Arc<Masters> {
+    pub(crate) fn masters(&self) -> &Arc<Masters> {
         &self.masters
     }
 
     /// The masters whose votes count now.
-    pub(super) fn voters(&self) -> Arc<Voters> {
+    pub(crate) fn voters(&self) -> Arc<Voters> {
         self.trust().voters()
     }
 
     /// Connects to a master, and resolves when it answers; never where there is none.
-    pub(super) fn ready(&self, index: usize) -> BoxFuture<'static, ()> {
+    pub(crate) fn ready(&self, index: usize) -> BoxFuture<'static, ()> {
         let master = self.masters.get(index);
         master.map_or_else(|| std::future::pending().boxed(), |master| master.ready())
     }
 
     /// Resolves when all of these are connected and answer, if that ever is.
-    pub(super) fn all_ready(&self, masters: MasterSet) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn all_ready(&self, masters: MasterSet) -> impl Future<Output = ()> + use<> {
         let all = join_all(masters.iter().map(|index| self.ready(index)));
         async move { drop(all.await) }
     }
@@ -114,7 +115,7 @@ impl Dispatcher {
 
     /// Makes the master with this URL, or this name, if there is none at this index, and connects
     /// to it.
-    pub(super) fn join(&self, index: usize, url: &str) {
+    pub(crate) fn join(&self, index: usize, url: &str) {
         if let Some(master) = self.masters.join(index, url) {
             master.introduce(Handshake::new(self.trust().clone(), index));
         }
@@ -122,7 +123,7 @@ impl Dispatcher {
     }
 
     /// Which masters may vote.
-    pub(super) fn trust(&self) -> &Arc<Trust> {
+    pub(crate) fn trust(&self) -> &Arc<Trust> {
         &self.context.trust
     }
 
@@ -136,12 +137,12 @@ impl Dispatcher {
     }
 
     /// What time it is (since 1970), as most masters show.
-    pub(super) fn time(&self) -> Duration {
+    pub(crate) fn time(&self) -> Duration {
         self.context.time()
     }
 
     /// The usual per-master time-out.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
@@ -213,7 +214,7 @@ impl Dispatcher {
     }
 
     /// Has a script run on some masters. `sink` gets an answer of each, also where the call fails.
-    pub(super) fn send(
+    pub(crate) fn send(
         &self,
         script: &'static Script,
         words: Words,
@@ -308,9 +309,9 @@ impl Dispatcher {
 
 /// Hands each answer on, as what `read` makes of it and of the master's time, with the master's
 /// index. What nobody waits for any more is not sent.
-pub(super) struct Forward<T> {
-    pub(super) to: mpsc::UnboundedSender<(usize, T)>,
-    pub(super) read: fn(Result<Value, Failure>, Option<u64>) -> T,
+pub(crate) struct Forward<T> {
+    pub(crate) to: mpsc::UnboundedSender<(usize, T)>,
+    pub(crate) read: fn(Result<Value, Failure>, Option<u64>) -> T,
 }
 
 impl<T: Send> ReplySink for Forward<T> {

@@ -14,34 +14,33 @@ use uuid::Uuid;
 use super::dispatch::Dispatcher;
 use super::leases::Leases;
 use crate::backoff::Backoff;
-use crate::clock::Clock;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::executor::Executor;
-use crate::master::Masters;
-use crate::master_set::MasterSet;
+use crate::link::Masters;
 use crate::owner::Owner;
-use crate::protocol::{Kind, WakeChannelPrefix};
 use crate::random::Random;
 use crate::renewal::Renewal;
+use crate::set::MasterStatus;
 use crate::text::digest;
-use crate::trust::MasterStatus;
+use crate::time::Clock;
 use crate::wake::{LocalQueues, WakeHub};
+use crate::wire::{Kind, MasterSet, WakeChannelPrefix};
 
 /// One client's engine.
 pub(crate) struct Engine {
-    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(crate) dispatcher: Arc<Dispatcher>,
     pub(super) leases: Leases,
     /// The lines of this client's waiters.
     pub(super) local_queues: Arc<LocalQueues>,
     /// Where masters wake the waiters of this client.
     pub(super) hub: Arc<WakeHub>,
     pub(super) random: Arc<dyn Random>,
-    pub(super) settings: Settings,
+    pub(crate) settings: Settings,
     pub(super) executor: Executor,
     pub(super) tasks: TaskTracker,
     /// Locked while this client changes its set: one change after the other.
-    pub(super) changing: tokio::sync::Mutex<()>,
+    pub(crate) changing: tokio::sync::Mutex<()>,
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
     /// How many clean-ups each master has not acknowledged.
@@ -57,7 +56,7 @@ impl Engine {
         settings: Settings,
         executor: Executor,
     ) -> Arc<Self> {
-        let client = fresh_uuid(&*random);
+        let client = fresh_uuid(|| random.next_u64());
         let channel = format!("{}{}", WakeChannelPrefix(&settings.prefix), client.hyphenated()).into();
         let dispatcher =
             Dispatcher::new(masters.clone(), clock.clone(), random.clone(), &settings, &executor);
@@ -114,7 +113,7 @@ impl Engine {
     /// The same for all clients of this set of masters with this key prefix, whatever becomes of
     /// the set, and for no others.
     pub(super) fn fingerprint(&self) -> String {
-        let set = self.dispatcher.trust().membership().identity();
+        let set = self.dispatcher.trust().set().identity();
         let mut words: Vec<&str> = set.iter().map(|name| &**name).collect();
         words.sort_unstable();
         words.push(&self.settings.prefix);
@@ -141,7 +140,7 @@ impl Engine {
 
     /// Runs `operation` to its end on the client's own runtime, whether or not the caller still
     /// waits for it.
-    pub(super) async fn run<T, F>(
+    pub(crate) async fn run<T, F>(
         self: &Arc<Self>,
         operation: impl FnOnce(Arc<Self>) -> F,
     ) -> Result<T, Error>
@@ -158,7 +157,7 @@ impl Engine {
     }
 
     /// Runs `operation` as a task for as long as the caller waits for it.
-    pub(super) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
+    pub(crate) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -224,8 +223,8 @@ impl Engine {
     }
 }
 
-pub(super) fn fresh_uuid(random: &dyn Random) -> Uuid {
-    let bits = u128::from(random.next_u64()) << 64 | u128::from(random.next_u64());
+pub(super) fn fresh_uuid(draw: impl Fn() -> u64) -> Uuid {
+    let bits = u128::from(draw()) << 64 | u128::from(draw());
     uuid::Builder::from_random_bytes(bits.to_ne_bytes()).into_uuid()
 }
 

@@ -9,10 +9,9 @@ use super::leases::Extension;
 use super::quorum::Decision;
 use super::tally::Round;
 use super::verdict;
-use crate::clock::Moment;
 use crate::error::{Error, Loss};
-use crate::lease;
-use crate::protocol::Op;
+use crate::time::{Moment, lease};
+use crate::wire::Op;
 
 /// How often in a row to ask again because the set of masters has changed.
 pub(super) const MOVES: u32 = 3;
@@ -96,12 +95,13 @@ impl Engine {
     }
 
     fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
-        if let Some(loss) = hold.loss(generation, self.clock().now()) {
-            return Err(loss); // a caller may have seen it end: a lease that ended does not come back
-        }
+        let unless_lost = || hold.loss(generation, self.clock().now()).map_or(Ok(()), Err);
+        unless_lost()?;
         round.check_that_it_counts(&hold.name, ttl)?;
-        self.leases.prolong(hold, round.sent, ttl, None);
-        Ok(())
+        match self.leases.prolong(hold, round.sent, ttl, None) {
+            Some(_) => Ok(()),
+            None => unless_lost(), // it ended just now, and is lost for good
+        }
     }
 
     /// The error of a round that did not extend the lease, or hand it over: it is lost where that

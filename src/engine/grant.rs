@@ -8,12 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::engine::Engine;
 use super::hold::{Hold, Lease};
 use super::tally::Round;
-use crate::clock::Moment;
 use crate::error::Error;
 use crate::handover::Handover;
 use crate::owner::Owner;
+use crate::renewal::Renewal;
+use crate::set::Voters;
 use crate::sync::MutexGuard;
-use crate::trust::Voters;
+use crate::time::Moment;
 use crate::vote::{Record, Vote};
 
 /// One hold of one lease.
@@ -22,6 +23,8 @@ pub(crate) struct Grant {
     pub(super) hold: Arc<Hold>,
     pub(super) generation: u64,
     token: u64,
+    /// When its round was sent.
+    sent: Moment,
     votes: Record,
     /// The masters that were asked.
     voters: Arc<Voters>,
@@ -33,7 +36,17 @@ impl Grant {
         let token = hold.lease().terms.token;
         let votes = round.record();
         let voters = round.voters.clone();
-        Self { engine, hold, generation, token, votes, voters, given_back: false }
+        Self { engine, hold, generation, token, sent: round.sent, votes, voters, given_back: false }
+    }
+
+    /// Has the lease renewed from now on, if it is to be and is not yet.
+    pub(super) fn renew_by(&self, renewal: &Option<Arc<Renewal>>) {
+        let Some(renewal) = renewal else { return };
+        self.engine.leases.change(&self.hold, |lease| {
+            if lease.generation == self.generation {
+                lease.timer.renew_by(self.sent, renewal);
+            }
+        });
     }
 
     /// This grant, unless it was lost meanwhile: the await before may have taken any time.

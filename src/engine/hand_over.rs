@@ -16,14 +16,15 @@ use super::quorum::{Decision, Tokens};
 use super::tally::Round;
 use super::verdict;
 use super::wait::{has_moved, has_wrong_time};
+use crate::config::check_label;
 use crate::error::{Error, Loss};
 use crate::handover::Handover;
 use crate::invalid::Invalid;
-use crate::lease;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Leaving, Op};
 use crate::renewal::{LeaseTimer, Renewal};
-use crate::trust::Voters;
+use crate::set::Voters;
+use crate::time::lease;
+use crate::wire::{Kind, Leaving, Op};
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Adoption {
     pub(crate) handover: Handover,
     pub(crate) kind: Kind,
     pub(crate) ttl: Duration,
+    /// For how long the lock is kept from others should its lease end without a release.
+    pub(crate) delay: Duration,
     pub(crate) label: Arc<str>,
     pub(crate) renewal: Option<Arc<Renewal>>,
 }
@@ -51,7 +54,7 @@ impl Engine {
     /// Gives the lock to an owner that nobody was before: what is taken back of an earlier try may
     /// come late.
     async fn give_away(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<Handover, Error> {
-        let secret = fresh_uuid(&*self.random);
+        let secret = fresh_uuid(|| self.random.fresh_u64()); // a copy of this process draws another one
         let handover = Handover {
             kind: hold.kind,
             name: hold.name.clone(),
@@ -132,7 +135,9 @@ impl Engine {
     /// hand-over.
     pub(crate) async fn adopt(self: &Arc<Self>, adoption: Adoption) -> Result<Grant, Error> {
         adoption.kind.check_name(adoption.handover.name())?;
+        check_label(&adoption.label)?;
         let timeout = self.settings.timeout_for(adoption.ttl)?;
+        self.settings.check_delay(adoption.delay, adoption.ttl)?;
         if let Some(renewal) = &adoption.renewal {
             renewal.check()?;
         }
@@ -140,6 +145,7 @@ impl Engine {
             return Err(Error::Closed);
         }
         self.until_the_time_is_known(adoption.handover.name(), adoption.kind, timeout).await?;
+        let renewal = adoption.renewal.clone();
         let engine = self.clone();
         let adopting = async move {
             engine.check_masters(&adoption).await?;
@@ -150,7 +156,9 @@ impl Engine {
                 decided => decided,
             }
         };
-        self.run_while_wanted(adopting).await?.kept().unless_lost()
+        let grant = self.run_while_wanted(adopting).await?.kept();
+        grant.renew_by(&renewal); // not sooner, as in an acquire
+        grant.unless_lost()
     }
 
     /// Checks that the lock is on this client's masters, which are known by their set. Where none
@@ -158,9 +166,9 @@ impl Engine {
     /// not answer, there is no telling then.
     async fn check_masters(self: &Arc<Self>, adoption: &Adoption) -> Result<(), Error> {
         let Adoption { handover, kind, .. } = adoption;
-        let is_known = || self.dispatcher.trust().membership().newest().is_some();
+        let is_known = || self.dispatcher.trust().set().newest().is_some();
         if !is_known() {
-            let votes = self.inspect(handover.name().clone(), *kind).await?.votes;
+            let votes = self.holders(handover.name().clone(), *kind).await?;
             // Masters of another kind have no records.
             let tells = is_known() || votes.iter().all(|vote| vote.outcome.is_answer());
             if !tells && handover.check(&self.fingerprint()).is_err() {
@@ -171,14 +179,15 @@ impl Engine {
     }
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
-        let Adoption { handover, kind, ttl, label, renewal } = adoption;
+        let Adoption { handover, kind, ttl, delay, label, renewal: _ } = adoption;
         let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit);
         let transit = hold(handover.owner());
         let hold = hold(self.fresh_owner());
         let mut hold_state = hold.state.lock().await;
         let ttl = *ttl;
+        let delay = *delay;
         let epoch = Epoch::of(&hold);
-        let kept = lease::kept(ttl, Duration::ZERO);
+        let kept = lease::kept(ttl, delay);
         let way = Way { from: &transit, to: &hold, kept, label: label.clone(), timeout, epoch };
         let voters = self.dispatcher.voters();
         let mut transfer = Transfer::begin(self, voters, way, None);
@@ -205,8 +214,8 @@ impl Engine {
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
         hold_state.granted_under = round.voters.view;
-        let terms = LeaseTerms { token, delay: Duration::ZERO, label: label.clone() };
-        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, renewal.clone()), terms);
+        let terms = LeaseTerms { token, delay, label: label.clone() };
+        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, None), terms);
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })

@@ -17,14 +17,13 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::permits::Picked;
-use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
-use crate::master_set::MasterSet;
 use crate::owner::Owner;
-use crate::protocol::{Kind, Permit, Ticket};
 use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
+use crate::time::{Clock, Moment};
 use crate::vote::Vote;
+use crate::wire::{Kind, MasterSet, Permit, Ticket};
 
 /// What an operation is about: one lock, or one permit of a semaphore, of one owner.
 #[derive(Clone, Debug)]
@@ -191,18 +190,13 @@ impl Hold {
         if lease.generation != generation {
             return Some(self.lost_error(Loss::Expired, &[]));
         }
-        let cause = match lease.lost {
-            Some(cause) => cause,
-            None if lease.timer.deadline == Moment::default() => Loss::Released,
-            None if now >= lease.timer.deadline => Loss::Expired,
-            None => return None,
-        };
+        let cause = lease.loss(now)?;
         Some(self.lost_error(cause, lease.trouble.as_ref().map_or(&[], |error| error.votes())))
     }
 
     /// The error of a lease that was lost by this cause.
     pub(crate) fn lost_error(&self, cause: Loss, votes: &[Vote]) -> Error {
-        Error::Lost { name: self.name.clone(), cause, votes: votes.into() }
+        Error::Lost { name: self.name.clone(), cause, work_ended: false, votes: votes.into() }
     }
 }
 
@@ -234,6 +228,15 @@ impl Lease {
             token.cancel();
         }
         token.clone()
+    }
+
+    /// How the lease ended; `None` while it stands at `now`.
+    pub(super) fn loss(&self, now: Moment) -> Option<Loss> {
+        match self.lost {
+            Some(cause) => Some(cause),
+            None if self.timer.deadline == Moment::default() => Some(Loss::Released),
+            None => (now >= self.timer.deadline).then_some(Loss::Expired),
+        }
     }
 
     /// Whether the lease was released or lost, or never began.

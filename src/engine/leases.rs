@@ -7,9 +7,9 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 
 use super::hold::{Hold, HoldState, Lease, LeaseTerms, Registry};
 use super::permits::Pool;
-use crate::clock::{Clock, Moment};
 use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
+use crate::time::{Clock, Moment};
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
 /// Each is a round of a kilobyte.
@@ -65,22 +65,25 @@ impl Leases {
         generation
     }
 
-    /// Prolongs the lease to `ttl` after `sent`, unless it ends later already. A lease without a
-    /// renewal gets this one.
+    /// Prolongs the lease to `ttl` after `sent`, unless it ends later already, and returns its
+    /// generation. A lease without a renewal gets this one. A lease that is lost or over does not
+    /// come back: somebody may have seen it end.
     pub(super) fn prolong(
         &self,
         hold: &Arc<Hold>,
         sent: Moment,
         ttl: Duration,
         renewal: Option<Arc<Renewal>>,
-    ) -> u64 {
+    ) -> Option<u64> {
         self.change(hold, |lease| {
-            lease.timer.prolong(sent, ttl);
-            if let (None, Some(renewal)) = (&lease.timer.renewal, renewal) {
-                let LeaseTimer { deadline, ttl, .. } = lease.timer;
-                lease.timer = LeaseTimer { deadline, ttl, ..LeaseTimer::new(sent, ttl, Some(renewal)) };
+            if lease.loss(self.clock.now()).is_some() {
+                return None;
             }
-            lease.generation
+            lease.timer.prolong(sent, ttl);
+            if let Some(renewal) = &renewal {
+                lease.timer.renew_by(sent, renewal);
+            }
+            Some(lease.generation)
         })
     }
 
@@ -154,5 +157,48 @@ impl Leases {
             None
         })?;
         Some(Extension { hold, generation, ttl, hold_state })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owner::Owner;
+    use crate::wire::Kind;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use uuid::Uuid;
+
+    /// Milliseconds since the origin.
+    #[derive(Debug, Default)]
+    struct SetClock(AtomicU64);
+
+    impl Clock for SetClock {
+        fn now(&self) -> Moment {
+            Moment::from_origin(Duration::from_millis(self.0.load(Ordering::Relaxed)))
+        }
+
+        fn wall(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn a_lease_that_is_lost_or_over_is_not_prolonged() {
+        const TTL: Duration = Duration::from_secs(30);
+        let clock = Arc::new(SetClock::default());
+        clock.0.store(1_000, Ordering::Relaxed);
+        let leases = Leases::new(clock.clone(), TTL);
+        let hold = Hold::new("l".into(), Owner::new(Uuid::from_u128(1), 1), Kind::Lock, None);
+        let begin = || leases.begin(&hold, LeaseTimer::new(clock.now(), TTL, None), LeaseTerms::default());
+        let prolong = || leases.prolong(&hold, clock.now(), TTL, None);
+        let generation = begin();
+        assert_eq!(prolong(), Some(generation));
+        let deadline = hold.lease().timer.deadline;
+        clock.0.store(32_000, Ordering::Relaxed);
+        assert_eq!(prolong(), None, "it is over");
+        assert_eq!(hold.lease().timer.deadline, deadline);
+        begin();
+        leases.change(&hold, |lease| lease.mark_lost(Loss::Capped));
+        assert_eq!(prolong(), None, "it was told to be lost, though it is not over");
     }
 }

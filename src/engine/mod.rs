@@ -1,5 +1,5 @@
 //! The engine: rounds on all masters, quorum, leases, and the clean-up behind them. One
-//! implementation serves every kind of lock; the messages to a master are those of `protocol`.
+//! implementation serves every kind of lock; the messages to a master are those of `wire`.
 //!
 //! An acquire goes through these files, in this order:
 //!
@@ -20,8 +20,9 @@
 //! other half of a read-write lock.
 //!
 //! The other operations: [`extend`](Engine::extend), which `watchdog.rs` does for every lease,
-//! [`release`](Engine::release), [`hand_over`](Engine::hand_over), [`inspect`](Engine::inspect) and
-//! [`list`](Engine::list), a file each.
+//! [`release`](Engine::release) and [`hand_over`](Engine::hand_over), a file each. `look.rs` asks
+//! what the masters know of a name, and `acceptors.rs` carries proposals of the next generation of
+//! their set. The operations on a set are in `admin/`.
 //!
 //! Below them: `clean_up.rs` sends what is left of a hold until each master acknowledges it, a
 //! release as well as the undo of an attempt. `engine.rs` has the [`Engine`] with its parts and
@@ -31,13 +32,12 @@
 //! known without a call. What has to go on by itself is a task there, so
 //! that a caller that goes away leaves nothing half done.
 
+mod acceptors;
 mod acquire;
 mod attempt;
 mod caller_waker;
-mod change;
 mod clean_up;
 mod counterpart;
-mod decrees;
 mod dispatch;
 #[allow(clippy::module_inception, reason = "one looks for the engine here")]
 mod engine;
@@ -46,10 +46,8 @@ mod first;
 mod grant;
 mod hand_over;
 mod hold;
-mod init;
-mod inspect;
 mod leases;
-mod list;
+mod look;
 mod pauses;
 mod permits;
 mod queue_place;
@@ -57,15 +55,16 @@ mod quorum;
 mod release;
 mod request;
 mod tally;
-mod verdict;
+pub(crate) mod verdict;
 mod wait;
 mod watchdog;
 
-pub(crate) use change::ChangeStep;
+pub(crate) use acceptors::AcceptorReply;
+pub(crate) use dispatch::{CONNECTING, Forward};
 pub(crate) use engine::Engine;
 pub(crate) use grant::Grant;
 pub(crate) use hand_over::Adoption;
-pub(crate) use inspect::Sighting;
-pub(crate) use list::Progress;
+pub(crate) use look::Look;
 pub(crate) use quorum::quorum;
 pub(crate) use request::{Polling, Request};
+pub(crate) use tally::is_outdated;

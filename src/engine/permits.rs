@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::quorum::quorum;
-use crate::protocol::Permit;
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::{Outcome, Permits, Vote};
+use crate::wire::Permit;
 
 /// The permits that a quorum may have free, by these votes: pure. `None` where no master named its
 /// free permits.

@@ -11,9 +11,8 @@ use super::clean_up::CleanUpOp;
 use super::engine::Engine;
 use super::hold::{Hold, HoldState, Target};
 use super::tally::Round;
-use crate::master_set::MasterSet;
-use crate::protocol::{PlaceWanted, Ticket};
 use crate::vote::Outcome;
+use crate::wire::{MasterSet, PlaceWanted, Ticket};
 
 /// The place of one ticket in the queues of some masters. Dropping it gives the place up.
 pub(super) struct QueuePlace {

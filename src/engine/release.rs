@@ -10,16 +10,24 @@ use tokio::sync::MutexGuard;
 use super::engine::Engine;
 use super::extend::MOVES;
 use super::hold::{Hold, HoldState};
-use super::quorum::{Decision, quorum, surely_lost};
+use super::quorum::{Decision, quorum};
 use super::tally::Round;
 use super::verdict;
-use crate::clock::Moment;
 use crate::config::check_permits;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
-use crate::protocol::{Kind, Leaving, Op, Permit};
-use crate::trust::Standing;
+use crate::set::Standing;
+use crate::time::Moment;
 use crate::vote::{Outcome, Vote, Votes};
+use crate::wire::{Kind, Leaving, Op, Permit};
+
+/// What is to be given back.
+struct ReleaseRequest {
+    /// The lease of a guard; `None` for one hold of the owner, whichever guard has it.
+    generation: Option<u64>,
+    /// How the lease was lost when this was asked for, if it was.
+    loss: Option<Error>,
+}
 
 /// A release that was sent to the masters.
 struct Release {
@@ -42,13 +50,14 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: Option<u64>,
     ) -> Result<(), Error> {
+        let asked = self.asked_now(hold, generation);
         let begun = match hold.state.try_lock() {
-            Ok(hold_state) => self.give_back(hold, hold_state, generation)?,
+            Ok(hold_state) => self.give_back(hold, hold_state, asked)?,
             Err(_) => {
                 let hold = hold.clone();
                 self.run(|engine| async move {
                     let hold_state = hold.state.lock().await;
-                    engine.give_back(&hold, hold_state, generation)
+                    engine.give_back(&hold, hold_state, asked)
                 })
                 .await?
             }
@@ -64,14 +73,15 @@ impl Engine {
                 tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
             }
         };
+        let asked = self.asked_now(hold, Some(generation));
         if let Ok(hold_state) = hold.state.try_lock() {
-            return log_failure(hold, self.give_back(hold, hold_state, Some(generation)));
+            return log_failure(hold, self.give_back(hold, hold_state, asked));
         }
         let engine = self.clone();
         let hold = hold.clone();
         self.spawn(async move {
             let hold_state = hold.state.lock().await;
-            log_failure(&hold, engine.give_back(&hold, hold_state, Some(generation)));
+            log_failure(&hold, engine.give_back(&hold, hold_state, asked));
         });
     }
 
@@ -89,32 +99,49 @@ impl Engine {
         }
     }
 
-    /// Counts one hold less, and sends the masters the holds that are left.
+    /// What is asked for at this moment: an operation that has the hold locked may keep it from
+    /// being done before the lease is over.
+    fn asked_now(&self, hold: &Hold, generation: Option<u64>) -> ReleaseRequest {
+        let lease = generation.unwrap_or_else(|| hold.lease().generation);
+        ReleaseRequest { generation, loss: hold.loss(lease, self.clock().now()) }
+    }
+
+    /// Counts one hold less, and sends the masters the holds that are left. Where the lease was
+    /// lost and has a lock delay, nothing is sent, as that would end the delay.
     fn give_back(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
         mut hold_state: MutexGuard<'_, HoldState>,
-        generation: Option<u64>,
+        asked: ReleaseRequest,
     ) -> Result<Release, Error> {
-        let (current, deadline) = {
+        let ReleaseRequest { generation, loss } = asked;
+        let (current, deadline, has_delay) = {
             let lease = hold.lease();
-            (lease.generation, lease.timer.deadline)
+            (lease.generation, lease.timer.deadline, !lease.terms.delay.is_zero())
         };
         if generation.is_some_and(|generation| generation != current) {
-            return Err(hold.lost_error(Loss::Expired, &[])); // its lease lapsed, and is no more
+            // Its lease lapsed, and is no more.
+            return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
         }
         let is_guard = generation.is_some();
         if hold_state.holds == 0 || (is_guard && hold_state.surplus > 0) {
             hold_state.surplus = hold_state.surplus.saturating_sub(u32::from(is_guard));
-            return Err(Error::NotHeld {
+            let told = loss.filter(|loss| is_guard && !is_by(loss, Loss::Released));
+            return Err(told.unwrap_or_else(|| Error::NotHeld {
                 name: hold.name.clone(),
                 owner: hold.owner,
                 votes: Votes::default(),
-            });
+            }));
         }
-        let loss = hold.loss(current, self.clock().now());
         hold_state.holds -= 1;
         hold_state.surplus += u32::from(!is_guard);
+        // Of a lease that the masters deny there is nothing left to delay others with.
+        if let Some(loss) = loss.clone().filter(|loss| has_delay && !is_by(loss, Loss::NotOurs)) {
+            if hold_state.holds == 0 {
+                self.end_lease(hold, &mut hold_state);
+            }
+            return Err(loss);
+        }
         let granted_under = hold_state.granted_under;
         let expires_by = hold_state.expires_by;
         let round = self.send_what_is_left(hold, &mut hold_state);
@@ -124,8 +151,9 @@ impl Engine {
     /// Waits for the votes on a release.
     async fn until_released(&self, hold: &Hold, release: Release) -> Result<(), Error> {
         let Release { round, deadline, loss, granted_under, expires_by } = release;
-        if round.sent >= deadline {
-            return Err(loss.unwrap_or_else(|| hold.lost_error(Loss::Expired, &[])));
+        let is_late = round.sent >= deadline;
+        if let Some(loss) = loss.clone().filter(|_| is_late) {
+            return Err(loss);
         }
         if round.decision().await == Decision::Granted {
             return Ok(());
@@ -150,26 +178,31 @@ impl Engine {
             not_ours = not_ours.or(trusted.collect());
         }
         let votes = round.votes();
-        if surely_lost(votes.len(), not_ours.len()) {
-            return Err(hold.lost_error(Loss::NotOurs, &votes));
-        }
-        Err(Error::ReleaseUnconfirmed {
+        // A loss that the holder was told of stays the reason. Where this was asked for in time and
+        // sent when the lease was over, somebody else may have the lock since: that is no loss.
+        let denied = verdict::lost(not_ours.len(), &hold.name, &votes).filter(|_| !is_late);
+        Err(loss.or(denied).unwrap_or_else(|| Error::ReleaseUnconfirmed {
             name: hold.name.clone(),
             confirmed: released.len(),
             needed: quorum(votes.len()),
             free_within: expires_by.since(self.clock().now()),
             votes: votes.into(),
-        })
+        }))
     }
 
     /// Sends the masters the holds that are left, and ends the lease with the last.
     fn send_what_is_left(self: &Arc<Self>, hold: &Arc<Hold>, hold_state: &mut HoldState) -> Arc<Round> {
         if hold_state.holds == 0 {
-            hold.give_up(hold_state);
-            self.leases.end(hold);
+            self.end_lease(hold, hold_state);
         }
         let leaving = Leaving::Lease(hold.lease().terms.token);
         self.send_holds_left(hold, hold_state, leaving, None, self.dispatcher.voters().masters)
+    }
+
+    /// Ends a lease of which no hold is left.
+    fn end_lease(&self, hold: &Arc<Hold>, hold_state: &mut HoldState) {
+        hold.give_up(hold_state);
+        self.leases.end(hold);
     }
 
     /// Takes the lock away from `owner`, of this client or another, however many holds it has.
@@ -208,9 +241,12 @@ impl Engine {
         .await
     }
 
-    /// Releases all holds of an owner of this client. Its guards have nothing left to release then.
+    /// Releases all holds of an owner of this client, whose guards have lost the lock then.
     async fn give_all_back(self: &Arc<Self>, hold: &Arc<Hold>) -> Arc<Round> {
         let mut hold_state = hold.state.lock().await;
+        if hold_state.holds > 0 {
+            self.leases.change(hold, |lease| lease.mark_lost(Loss::NotOurs));
+        }
         hold_state.surplus += hold_state.holds;
         hold_state.holds = 0;
         self.send_what_is_left(hold, &mut hold_state)
@@ -244,6 +280,11 @@ impl Engine {
         let round = self.dispatcher.ask(&hold, round_number, &op, self.dispatcher.timeout(), None);
         Ok((hold, round))
     }
+}
+
+/// Whether this is a loss by `cause`.
+fn is_by(loss: &Error, cause: Loss) -> bool {
+    matches!(loss, Error::Lost { cause: its, .. } if *its == cause)
 }
 
 /// How it went to take a lock away.

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::protocol::{Arrival, Kind, PlaceWanted};
 use crate::renewal::Renewal;
+use crate::wire::{Arrival, Kind, PlaceWanted};
 
 /// What to acquire.
 #[derive(Clone, Debug)]

@@ -11,15 +11,12 @@ use super::caller_waker::CallerWaker;
 use super::hold::Epoch;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use super::verdict;
-use crate::clock::{Clock, Moment};
 use crate::error::Error;
-use crate::lease;
-use crate::master::{Failure, ReplySink, Value};
-use crate::master_set::MasterSet;
-use crate::protocol::{Decoded, Seen, decode};
+use crate::set::{Trust, Voters};
 use crate::sync::{Mutex, MutexGuard};
-use crate::trust::{Trust, Voters};
+use crate::time::{Clock, Moment, lease};
 use crate::vote::{Outcome, Record, Refusal, Silence, Vote};
+use crate::wire::{Decoded, Failure, MasterSet, ReplySink, Seen, Value, decode};
 
 /// What all rounds of a client share.
 pub(super) struct RoundContext {
@@ -436,7 +433,7 @@ impl Counted {
 
 /// Whether a master was not asked because the set has changed, or it or this client was told of a
 /// change before it answered.
-pub(super) fn is_outdated(outcome: &Outcome) -> bool {
+pub(crate) fn is_outdated(outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Refused { reason, .. } => matches!(reason, Refusal::Moved | Refusal::Forgot),
         Outcome::Unknown(silence) => matches!(silence, Silence::ConnectionLost(_)),

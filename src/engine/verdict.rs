@@ -12,8 +12,8 @@ use crate::owner::Owner;
 use crate::vote::{Outcome, Refusal, Vote};
 
 /// The error of a round in which no quorum granted. The first of these that is so: too many masters
-/// refuse for good; a quorum has something else under this name; another owner has the lock, and a
-/// quorum was able to vote; there was no quorum.
+/// refused permanently; a quorum has something else under this name; another owner has the lock,
+/// and a quorum was able to vote; there was no quorum.
 pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>, client: Uuid) -> Error {
     if let Some(never) = refused_for_good(name, &votes).or_else(|| misuse(name, permits, &votes)) {
         return never;
@@ -31,7 +31,7 @@ pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>, 
     }
 }
 
-/// The error where so many masters refuse for good that the rest are no quorum.
+/// The error where so many masters refused permanently that the rest are no quorum.
 fn refused_for_good(name: &Arc<str>, votes: &Arc<[Vote]>) -> Option<Error> {
     let reasons = votes.iter().filter_map(|vote| match vote.outcome {
         Outcome::Refused { reason, .. } if reason.is_permanent() => Some(reason),
@@ -72,11 +72,18 @@ pub(crate) fn misuse(name: &Arc<str>, permits: Option<u32>, votes: &[Vote]) -> O
 /// otherwise there was no quorum.
 pub(crate) fn not_ours(name: &Arc<str>, votes: Arc<[Vote]>) -> Error {
     let not_ours = votes.iter().filter(|vote| vote.outcome.is_definite_no()).count();
-    if surely_lost(votes.len(), not_ours) {
-        Error::Lost { name: name.clone(), cause: Loss::NotOurs, votes: votes.into() }
-    } else {
-        no_quorum(name, votes, false)
-    }
+    lost(not_ours, name, &votes).unwrap_or_else(|| no_quorum(name, votes, false))
+}
+
+/// The loss of a lease, where `not_ours` masters say for certain that this owner does not have the
+/// lock, if the rest are no quorum.
+pub(crate) fn lost(not_ours: usize, name: &Arc<str>, votes: &Arc<[Vote]>) -> Option<Error> {
+    surely_lost(votes.len(), not_ours).then(|| Error::Lost {
+        name: name.clone(),
+        cause: Loss::NotOurs,
+        work_ended: false,
+        votes: votes.clone().into(),
+    })
 }
 
 /// Too few masters granted, and the others did not say no for certain; or, if `late`, a quorum
@@ -264,6 +271,8 @@ mod tests {
         let error = not_ours(&name, votes(&[Outcome::Absent, held("a", 1), DEAD, Outcome::Granted, DEAD]));
         assert!(matches!(error, Error::NoQuorum { .. }), "{error}");
         let gone = votes(&[Outcome::Absent, held("a", 1), Outcome::Absent, DEAD, DEAD]);
-        assert!(matches!(not_ours(&name, gone), Error::Lost { .. }));
+        assert!(matches!(not_ours(&name, gone.clone()), Error::Lost { .. }));
+        assert!(lost(1, &name, &gone).is_none(), "two may have lost their state");
+        assert!(matches!(lost(3, &name, &gone), Some(Error::Lost { .. })));
     }
 }

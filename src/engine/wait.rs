@@ -11,7 +11,7 @@
 //!    the masters that refuse it (`take_place` in queue.lua), and takes over the place of the
 //!    attempt before. Each has a ticket of its own, so that no wake-up is ambiguous.
 //! 4. The waiter asks again when a quorum of the masters has woken it (`wake` in queue.lua;
-//!    `master/listen.rs` reads that), or 5 ms after the first did; when the client lost so many
+//!    `link/listen.rs` reads that), or 5 ms after the first did; when the client lost so many
 //!    subscriptions that a quorum could not wake it; or when the TTLs on a quorum have run out,
 //!    and a quarter of that later for each waiter ahead (`pauses.rs`). Where no owner has a quorum,
 //!    no release would wake it: the waiter polls.
@@ -45,12 +45,12 @@ use super::quorum::Decision;
 use super::request::{Ask, Request, may_be_granted_later};
 use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
-use crate::clock::Moment;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
-use crate::protocol::{Arrival, PlaceWanted, Ticket};
+use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
+use crate::wire::{Arrival, PlaceWanted, Ticket};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a
 /// local network, the last keeps a hundred waiters from loading the masters and still takes over a
@@ -384,8 +384,9 @@ pub(super) fn has_moved(error: &Error) -> bool {
     is_refused(error, Refusal::Moved)
 }
 
-/// Whether masters refused the time that this client goes by, and sent theirs: its machine may have
-/// been suspended.
+/// Whether masters granted nothing for the time that this client goes by, or for want of one, and
+/// sent theirs: its machine may have been suspended.
 pub(super) fn has_wrong_time(error: &Error) -> bool {
     is_refused(error, Refusal::Clock)
+        || error.votes().iter().any(|vote| matches!(vote.outcome, Outcome::Answered(_)))
 }

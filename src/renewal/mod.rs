@@ -6,11 +6,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Moment;
 use crate::config::{MIN_INTERVAL, MIN_TTL};
 use crate::error::Loss;
 use crate::invalid::Invalid;
-use crate::lease;
+use crate::time::{Moment, lease};
 
 mod schedule;
 
@@ -79,7 +78,7 @@ impl Renewal {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RenewalOptions {
     /// The lease is not renewed at all.
-    pub(crate) none: bool,
+    pub(crate) off: bool,
     pub(crate) interval: Option<Duration>,
     pub(crate) at_most: Option<Duration>,
     pub(crate) times: Option<u32>,
@@ -94,7 +93,7 @@ impl RenewalOptions {
         ttl: Duration,
         usual: &Arc<Renewal>,
     ) -> Result<Option<Arc<Renewal>>, Invalid> {
-        let Self { none, interval, at_most, times, heartbeat } = *self;
+        let Self { off, interval, at_most, times, heartbeat } = *self;
         let given = [
             ("renew_every", interval.is_some()),
             ("hold_at_most", at_most.is_some()),
@@ -102,8 +101,8 @@ impl RenewalOptions {
             ("heartbeat", heartbeat.is_some()),
         ];
         match given.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) if none => Err(Invalid::not_renewed(option)),
-            _ if none => Ok(None),
+            Some((option, _)) if off => Err(Invalid::not_renewed(option)),
+            _ if off => Ok(None),
             None if ttl == usual.ttl => Ok(Some(usual.clone())),
             _ => {
                 let interval = interval.unwrap_or(Renewal::every_third_of(ttl).interval);
@@ -179,6 +178,15 @@ impl LeaseTimer {
         let deadline = lease::deadline(sent, ttl);
         if deadline > self.deadline {
             (self.deadline, self.ttl) = (deadline, ttl);
+        }
+    }
+
+    /// Has the lease renewed, unless it is already, as one that a round began which was sent at
+    /// `sent`.
+    pub(crate) fn renew_by(&mut self, sent: Moment, renewal: &Arc<Renewal>) {
+        if self.renewal.is_none() {
+            let Self { deadline, ttl, .. } = *self;
+            *self = Self { deadline, ttl, ..Self::new(sent, ttl, Some(renewal.clone())) };
         }
     }
 

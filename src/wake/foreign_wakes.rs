@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::DropGuard;
 
 use super::hub::{GRACE, WakeHub};
-use crate::master::{Subscriber, SubscriptionEvent};
-use crate::master_set::MasterSet;
+use crate::link::{Subscriber, SubscriptionEvent};
+use crate::set::Voters;
 use crate::sync::Mutex;
-use crate::trust::Voters;
+use crate::wire::MasterSet;
 
 /// Subscribes to the channel of one lock, for as long as it lives.
 pub(crate) struct ForeignWakes {

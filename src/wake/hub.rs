@@ -9,10 +9,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::executor::Executor;
-use crate::master::{Masters, Subscriber, SubscriptionEvent};
-use crate::master_set::MasterSet;
+use crate::link::{Masters, Subscriber, SubscriptionEvent};
+use crate::set::Voters;
 use crate::sync::Mutex;
-use crate::trust::Voters;
+use crate::wire::MasterSet;
 
 /// How long to stay subscribed when nobody waits any more: a client of a contended lock soon waits
 /// again.

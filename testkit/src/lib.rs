@@ -29,6 +29,9 @@
 //! | scheduling | `Builder::runtime` with a current-thread runtime, or `Builder::executor` |
 //! | hash order | nothing that is seen goes by it |
 //!
+//! `Builder::clock`, `random` and `executor` are there with the feature `unstable-testing` of
+//! quorate, which this kit turns on. They may change with any version.
+//!
 //! # Paused time
 //!
 //! A test that waits for leases to end takes no time while tokio's clock is paused, if everything

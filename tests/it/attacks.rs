@@ -629,6 +629,20 @@ async fn two_copies_of_a_client_are_two_owners() {
     }
 }
 
+/// Who reads the hand-over of one copy cannot adopt what the other hands over.
+#[tokio::test]
+async fn two_copies_of_a_client_hand_over_with_two_secrets() {
+    let masters = Masters::start(5);
+    let secret = async |name: &str| {
+        let copy = crate::begin().masters(masters.urls()).random(Arc::new(Copied)).build().unwrap();
+        answering(&copy, 5).await;
+        let guard = copy.lock(name).acquire().await.unwrap();
+        let handover = guard.hand_over().await.unwrap().to_string();
+        handover.split('.').nth(3).unwrap().to_owned()
+    };
+    assert_ne!(secret("one").await, secret("other").await);
+}
+
 /// A break is no reason to take masters for ones that forgot.
 #[tokio::test]
 async fn whoever_breaks_a_lock_trusts_the_masters_as_before() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use quorate::{Error, Redlock};
 use quorate_testkit::Masters;
 
-use crate::{builder, ms, patient, until};
+use crate::{all_new, ms, patient, until};
 
 fn refused(result: Result<impl std::fmt::Debug, Error>) -> String {
     match result.unwrap_err() {
@@ -18,7 +18,7 @@ fn refused(result: Result<impl std::fmt::Debug, Error>) -> String {
 #[tokio::test]
 async fn nothing_is_sent_for_a_bad_acquire() {
     let masters = Masters::start(3);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     let day = Duration::from_secs(24 * 60 * 60);
     let lock = || redlock.lock("l");
 
@@ -144,9 +144,9 @@ async fn one_server_under_two_names_has_one_vote() {
 #[tokio::test]
 async fn settings_at_their_limits_work() {
     let masters = Masters::start(1);
-    let redlock = builder(&masters).timeout(ms(9)).build().unwrap();
+    let redlock = all_new(&masters).timeout(ms(9)).build().unwrap();
     let _ = redlock.lock("l").ttl(ms(10)).try_acquire().await; // it may be too slow for that, but it is valid
-    let redlock = builder(&masters).prefix("").build().unwrap();
+    let redlock = all_new(&masters).prefix("").build().unwrap();
     let _guard = redlock.lock("{").try_acquire().await.unwrap();
     assert!(masters[0].keys().contains(&"{{}".to_owned()), "{:?}", masters[0].keys());
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Jumping;
 use crate::waiting::queue;
-use crate::{SOON, TTL, builder, ms};
+use crate::{SOON, TTL, all_new, builder, ms};
 
 fn client(masters: &Masters) -> Redlock {
     crate::patient(masters)
@@ -394,12 +394,12 @@ fn nothing_was_sent(masters: &Masters) {
 #[test]
 fn a_call_inside_a_runtime_is_refused_before_anything_is_sent() {
     let masters = Masters::start(3);
-    let redlock = client(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     for runtime in runtimes() {
         runtime.block_on(async { assert_all_refused(&redlock) });
         let in_a_task = redlock.clone();
         runtime.block_on(runtime.spawn(async move { assert_all_refused(&in_a_task) })).unwrap();
-        let examination = async { assert_refused(builder(&masters).examine_blocking()) };
+        let examination = async { assert_refused(all_new(&masters).examine_blocking()) };
         runtime.block_on(examination);
     }
     nothing_was_sent(&masters);
@@ -410,7 +410,7 @@ fn a_call_inside_a_runtime_is_refused_before_anything_is_sent() {
 #[tokio::test]
 async fn a_call_inside_a_test_of_tokio_is_refused_and_says_what_to_do() {
     let masters = Masters::start(3);
-    let redlock = client(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     assert_all_refused(&redlock);
     let text = redlock.lock("l").acquire_blocking().unwrap_err().to_string();
     assert!(text.contains("await the async API") && text.contains("spawn_blocking"), "{text}");
@@ -516,7 +516,7 @@ fn names_are_listed_and_inspected_without_a_runtime() {
 fn a_client_on_a_lent_runtime_is_refused() {
     let masters = Masters::start(3);
     let [runtime, _] = runtimes();
-    let lent = || builder(&masters).runtime(runtime.handle().clone());
+    let lent = || all_new(&masters).runtime(runtime.handle().clone());
     let is_refused =
         |error: Error| matches!(error, Error::Invalid(why) if why.to_string().contains("was lent"));
     assert!(is_refused(lent().examine_blocking().unwrap_err()));

@@ -52,7 +52,7 @@ impl Load {
                     assert!(guard.is_valid());
                     taken[name].store(false, Ordering::SeqCst);
                     match guard.release().await {
-                        Err(Error::NoQuorum { .. }) if one_dies => {}
+                        Err(Error::ReleaseUnconfirmed { .. }) if one_dies => {}
                         released => {
                             released.unwrap_or_else(|error| panic!("client {number}: {error:#}"));
                         }

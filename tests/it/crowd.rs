@@ -1,6 +1,6 @@
 //! A crowd of clients on real masters does what is drawn for it, of every kind of lock, while two
 //! of five masters die. What happened is held to the specification that the simulator's runs are
-//! held to: `quorate_simulator::checkers`.
+//! held to: `quorate_history::checkers`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures::future::join_all;
 use quorate::fence::FencingToken;
 use quorate::{Owner, Redlock, compat};
-use quorate_simulator::checkers::{crowd, fences, windows};
-use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold, Time, Violation};
+use quorate_history::checkers::{check_only, fences, permits, windows};
+use quorate_history::{Call, History, Hold, Lock, Made, Outcome, Share, Time};
 use quorate_testkit::{Masters, eventually};
 
 use crate::{SOON, ms, until};
@@ -23,15 +23,15 @@ const TTL: Duration = Duration::from_secs(2);
 const PERMITS: u32 = 3;
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// What somebody asks for: a lock, and the names that it is about.
-type Wish = (compat::UnfencedLock, Names);
+/// What somebody asks for: a lock, and what the history calls it.
+type Wish = (compat::UnfencedLock, Lock);
 
-/// The names that a lock is about, and whether others may have the same at the same time.
-#[derive(Clone)]
-struct Names(Vec<&'static str>, bool);
+fn named(names: &[&str], share: Share) -> Lock {
+    Lock { kind: "lock".to_owned(), names: names.iter().map(ToString::to_string).collect(), share }
+}
 
-fn only(name: &'static str) -> Names {
-    Names(vec![name], false)
+fn only(name: &str) -> Lock {
+    named(&[name], Share::Exclusive)
 }
 
 /// A kind of lock: draws what somebody asks for. And whether a lock of it may have an owner that is
@@ -47,11 +47,12 @@ const FAIR: Kind = (|redlock, _| (redlock.fair_lock("a").into(), only("a")), tru
 const READ_WRITE: Kind = (
     |redlock, dice| match dice.u8(..3) {
         0 => (redlock.write_lock("a").into(), only("a")),
-        _ => (redlock.read_lock("a").into(), Names(vec!["a"], true)),
+        _ => (redlock.read_lock("a").into(), named(&["a"], Share::Shared)),
     },
     true,
 );
-const SEMAPHORE: Kind = (|redlock, _| (redlock.semaphore("a", PERMITS).into(), only("a")), false);
+const SEMAPHORE: Kind =
+    (|redlock, _| (redlock.semaphore("a", PERMITS).into(), named(&["a"], Share::Permits(PERMITS))), false);
 /// Locks over some of the names, and locks of one.
 const SEVERAL: Kind = (
     |redlock, dice| {
@@ -59,7 +60,7 @@ const SEVERAL: Kind = (
         match names[..] {
             [] => (redlock.lock("b").into(), only("b")),
             [name] if dice.bool() => (redlock.lock(name).into(), only(name)),
-            _ => (redlock.lock_all(&names).into(), Names(names, false)),
+            _ => (redlock.lock_all(&names).into(), named(&names, Share::Exclusive)),
         }
     },
     true,
@@ -76,6 +77,10 @@ struct Crowd {
     is_enough: AtomicBool,
 }
 
+fn process(client: usize) -> String {
+    format!("client {client}")
+}
+
 /// One that does something with locks, one after the other.
 struct Actor<'a> {
     crowd: &'a Crowd,
@@ -88,7 +93,7 @@ struct Actor<'a> {
 /// A guard while it is held.
 struct Held {
     guard: compat::UnfencedGuard,
-    names: Names,
+    named: Lock,
     asked: Time,
     granted: Time,
     /// The last moment at which it was seen to be valid: it was, at least until then.
@@ -115,15 +120,15 @@ impl Held {
 
     fn hold(&self, client: usize) -> Hold {
         Hold {
-            names: self.names.0.iter().map(|name| (*name).to_owned()).collect(),
+            lock: self.named.clone(),
             permit: self.guard.permit(),
-            shared: self.names.1,
             owner: self.guard.owner().to_string(),
-            client,
+            process: process(client),
             asked: self.asked,
             granted: self.granted,
             deadline: self.seen,
             given_back: Some(self.seen),
+            free: None,
             lost: None,
             fence: self.guard.fencing_token_if_any().map(FencingToken::get),
         }
@@ -133,18 +138,18 @@ impl Held {
 impl Actor<'_> {
     async fn act(&mut self) {
         while !self.crowd.is_enough.load(Ordering::Relaxed) {
-            let (lock, names) = self.crowd.kind.0(self.redlock, &mut self.dice);
+            let (lock, named) = self.crowd.kind.0(self.redlock, &mut self.dice);
             let lock = if self.crowd.kind.1 && self.dice.bool() { lock.owned_by(&self.me) } else { lock };
             let runs_out = self.dice.u8(..10) == 0;
             let asked = if runs_out { lock.clone().ttl(ms(300)).no_renewal() } else { lock.clone() };
-            let Some(mut held) = self.acquire(asked, &names).await else { continue };
+            let Some(mut held) = self.acquire(asked, &named).await else { continue };
             self.work(&mut held, &lock).await;
             self.end(held, runs_out).await;
         }
     }
 
     /// Asks once, for some time, or until it changes its mind.
-    async fn acquire(&mut self, lock: compat::UnfencedLock, names: &Names) -> Option<Held> {
+    async fn acquire(&mut self, lock: compat::UnfencedLock, named: &Lock) -> Option<Held> {
         let asked = self.crowd.now();
         let patience = ms(self.dice.u64(1..300));
         let outcome = match self.dice.u8(..4) {
@@ -153,23 +158,28 @@ impl Actor<'_> {
             _ => Some(lock.wait(patience).acquire().await),
         };
         let granted = self.crowd.now();
-        let attempt = Attempt {
-            names: names.0.iter().map(|name| (*name).to_owned()).collect(),
-            shared: names.1,
-            client: self.client,
-            began: asked,
-            ended: Some(granted),
+        let why = String::new();
+        let made = Made {
+            process: process(self.client),
+            number: 0,
+            call: Call::Acquire { lock: named.clone(), ttl: TTL, wait: patience },
+            invoked: asked,
+            returned: Some(granted),
             outcome: match &outcome {
-                Some(Ok(_)) => AttemptOutcome::Granted,
-                Some(Err(_)) => AttemptOutcome::Failed,
-                None => AttemptOutcome::Cancelled,
+                Some(Ok(guard)) => Outcome::Granted {
+                    owner: guard.owner().to_string(),
+                    deadline: granted,
+                    fence: None,
+                    permit: guard.permit(),
+                },
+                Some(Err(_)) => Outcome::Failed { why },
+                None => Outcome::Cancelled,
             },
-            wait: patience,
         };
-        self.crowd.note(|history| history.attempts.push(attempt));
+        self.crowd.note(|history| history.calls.push(made));
         let guard = outcome?.ok()?;
         self.crowd.granted.fetch_add(1, Ordering::Relaxed);
-        Some(Held { guard, names: names.clone(), asked, granted, seen: granted })
+        Some(Held { guard, named: named.clone(), asked, granted, seen: granted })
     }
 
     /// Does this and that under the lock.
@@ -181,7 +191,7 @@ impl Actor<'_> {
                     // The same owner enters once more; anybody else tries in vain, or gets another
                     // permit.
                     if let Some(inner) =
-                        self.acquire(lock.clone().wait(Duration::ZERO), &held.names.clone()).await
+                        self.acquire(lock.clone().wait(Duration::ZERO), &held.named.clone()).await
                     {
                         self.end(inner, false).await;
                     }
@@ -242,19 +252,20 @@ async fn happened(kind: Kind, masters: &mut Masters) -> History {
 }
 
 /// What is not as it must be.
-fn violations(history: &History) -> Vec<Violation> {
-    [windows::check, crowd::check, fences::check].iter().flat_map(|check| check(history)).collect()
+fn violated(history: &History) -> Vec<&'static str> {
+    let found = check_only(history, &[windows::NAME, permits::NAME, fences::NAME]);
+    found.iter().for_each(|violation| println!("{violation}"));
+    found.iter().map(|violation| violation.property).collect()
 }
 
-async fn is_as_specified(kind: Kind, permits: Option<u32>) {
+async fn is_as_specified(kind: Kind, room: u32) {
     let mut masters = Masters::start(5);
-    let history = History { permits, ..happened(kind, &mut masters).await };
-    assert_eq!(violations(&history), []);
+    assert_eq!(violated(&happened(kind, &mut masters).await), [""; 0]);
     // Everything may be had again, by one that comes now, and nothing else is there.
     let redlock = crate::begin().masters(masters.urls()).ttl(TTL).timeout(ms(300)).build().unwrap();
     let dice = &mut fastrand::Rng::with_seed(0);
     let mut guards = Vec::new();
-    for _ in 0..permits.unwrap_or(1) {
+    for _ in 0..room {
         guards.push(kind.0(&redlock, dice).0.wait(SOON).acquire().await.unwrap());
     }
     drop(guards);
@@ -265,23 +276,23 @@ async fn is_as_specified(kind: Kind, permits: Option<u32>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_of_one_name_are_as_specified() {
     for kind in [REENTRANT, MUTEX, PLAIN_MUTEX, REDISSON, FAIR] {
-        is_as_specified(kind, None).await;
+        is_as_specified(kind, 1).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_and_writers_are_as_specified() {
-    is_as_specified(READ_WRITE, None).await;
+    is_as_specified(READ_WRITE, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_semaphore_is_as_specified() {
-    is_as_specified(SEMAPHORE, Some(PERMITS)).await;
+    is_as_specified(SEMAPHORE, PERMITS).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn locks_over_several_names_beside_those_of_one_are_as_specified() {
-    is_as_specified(SEVERAL, None).await;
+    is_as_specified(SEVERAL, 1).await;
 }
 
 /// The specification is one that can be violated: two have the same, and more than there are
@@ -289,7 +300,8 @@ async fn locks_over_several_names_beside_those_of_one_are_as_specified() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_crowd_that_excludes_nobody_is_found_out() {
     let mut masters = Masters::start(5);
-    let history = History { permits: Some(PERMITS), ..happened(NONE, &mut masters).await };
-    let found: Vec<_> = violations(&history).iter().map(|violation| violation.property).collect();
-    assert!(found.contains(&windows::NAME) && found.contains(&crowd::NAME), "{found:?}");
+    let mut history = happened(NONE, &mut masters).await;
+    assert!(violated(&history).contains(&windows::NAME));
+    history.holds.iter_mut().for_each(|hold| hold.lock.share = Share::Permits(PERMITS));
+    assert!(violated(&history).contains(&permits::NAME));
 }

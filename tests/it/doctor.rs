@@ -184,9 +184,9 @@ async fn a_clock_that_is_off_is_measured() {
 }
 
 /// A server's URL for a user with the rights of docs/OPERATIONS.md.
-fn with_rights(server: &RedisServer) -> String {
+pub(crate) fn with_rights(server: &RedisServer) -> String {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/OPERATIONS.md")).unwrap();
-    let rule = page.lines().find(|line| line.starts_with("ACL SETUSER quorate")).unwrap();
+    let rule = page.lines().find(|line| line.starts_with("ACL SETUSER quorate")).expect("the ACL rule");
     let _: () = server.command(&rule.split_whitespace().collect::<Vec<_>>());
     format!("redis://quorate:secret@127.0.0.1:{}", server.port())
 }

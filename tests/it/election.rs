@@ -16,7 +16,7 @@ use crate::cancel::same_runtime;
 use crate::clock::{Jumping, NOTICE, masters_by};
 use crate::renewal::scripts_run;
 use crate::waiting::{listeners, standing};
-use crate::{SOON, TTL, answering, begin_new, builder, ms, on_all, patient, until};
+use crate::{SOON, TTL, all_new, answering, begin_new, ms, on_all, patient, until};
 
 /// Fails rather than hanging.
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -136,7 +136,7 @@ impl Drop for Dropped {
 async fn a_loss_is_told_in_time_drops_the_work_and_is_followed_by_another_campaign() {
     let mut masters = Masters::start(3);
     let clock = Arc::new(Jumping::default());
-    let redlock = builder(&masters).clock(clock.clone()).build().unwrap();
+    let redlock = all_new(&masters).clock(clock.clone()).build().unwrap();
     answering(&redlock, 3).await;
     let (terms, mut led) = tokio::sync::mpsc::unbounded_channel();
     let dropped = Arc::<Mutex<Option<Moment>>>::default();
@@ -307,7 +307,7 @@ async fn two_of_five_masters_may_be_down() {
     let masters = Masters::start(5);
     masters[1].kill();
     masters[3].kill();
-    let (here, there) = (patient(&masters), patient(&masters));
+    let (here, there) = (all_new(&masters).build().unwrap(), all_new(&masters).build().unwrap());
     let mut observer = observer(&there);
     told_of_nobody(&mut observer).await;
     let first = soon("a leader", here.election("l").campaign()).await.unwrap();
@@ -354,10 +354,10 @@ async fn observers_see_each_leader_in_turn_then_nobody_and_what_cannot_be_known_
 #[tokio::test]
 async fn a_leader_that_cannot_be_seen_any_more_is_unknown_and_seen_again_later() {
     let mut masters = Masters::start_with(3, &["--appendonly", "yes"]);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     let leadership = redlock.election("l").campaign().await.unwrap();
     on_all(&masters).await;
-    let mut observer = observer(&patient(&masters));
+    let mut observer = observer(&all_new(&masters).build().unwrap());
     told_of(&mut observer, &leadership).await;
     masters[0].kill();
     masters[2].kill();

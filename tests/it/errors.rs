@@ -9,7 +9,7 @@ use quorate_testkit::{Masters, RedisServer, eventually};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{PATIENT, TTL, builder, ms, on_all, patient, until};
+use crate::{PATIENT, TTL, all_new, ms, on_all, patient, until};
 
 /// A wait that would be noticed.
 const LONG: Duration = Duration::from_secs(20);
@@ -20,15 +20,14 @@ fn is_an_ordinary_error<T: std::error::Error + Clone + Send + Sync + 'static>() 
 async fn an_error_tells_what_happened_on_every_master() {
     is_an_ordinary_error::<Error>();
     let masters = Masters::start(3);
-    let redlock = builder(&masters).timeout(ms(500)).master("redis://127.0.0.1:1").build().unwrap();
+    let redlock = all_new(&masters).timeout(ms(500)).master("redis://127.0.0.1:1").build().unwrap();
     let guard = redlock.lock("job:7").acquire().await.unwrap();
     on_all(&masters).await;
 
     let error = redlock.lock("job:7").try_acquire().await.unwrap_err();
     let text = error.to_string();
-    let wanted =
-        format!("lock \"job:7\" is held by this client itself, {}", &guard.owner().to_string()[..16]);
-    assert!(text.starts_with(&wanted) && text.contains("for at most "), "{text}");
+    let wanted = format!("lock \"job:7\" is held by this client itself, {} for ", guard.owner());
+    assert!(text.starts_with(&wanted) && text.contains(", expires in at most "), "{text}");
     assert!(!text.contains("127.0.0.1"), "{text}");
     let whole = format!("{error:#}");
     assert!(whole.contains(&format!(" {} ", std::process::id())), "the default label: {whole}");
@@ -115,7 +114,7 @@ async fn is_refused(redlock: &Redlock, reason: Refusal, text: &str) -> Error {
     assert!(took < LONG / 4, "{took:?}: {error}");
     let Error::Refused { name, masters: 3, reason: said, .. } = &error else { panic!("{error:#}") };
     assert_eq!((&**name, *said), ("l", reason), "{error:#}");
-    assert_eq!(error.to_string(), format!("lock \"l\": 3 of 5 masters refuse for good, {text}"));
+    assert_eq!(error.to_string(), format!("lock \"l\": 3 of 5 masters refused permanently, {text}"));
     assert!(!error.is_busy() && !error.is_retryable() && reason.is_permanent());
     error
 }

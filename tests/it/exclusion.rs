@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use quorate::{Error, Outcome};
 use quorate_testkit::Masters;
 
-use crate::{ms, patient};
+use crate::{all_new, ms, patient};
 
 #[tokio::test]
 async fn a_lock_is_granted_by_a_majority_and_refused_to_others() {
@@ -30,7 +30,8 @@ async fn a_lock_is_granted_by_a_majority_and_refused_to_others() {
 #[tokio::test]
 async fn different_names_and_prefixes_are_different_locks() {
     let masters = Masters::start(3);
-    let (one, other) = (patient(&masters), crate::builder(&masters).prefix("other:").build().unwrap());
+    let (one, other) =
+        (all_new(&masters).build().unwrap(), all_new(&masters).prefix("other:").build().unwrap());
     let guards = [
         one.lock("a").try_acquire().await.unwrap(),
         one.lock("b").try_acquire().await.unwrap(),

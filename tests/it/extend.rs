@@ -6,7 +6,7 @@ use quorate::Error;
 use quorate_testkit::{Masters, eventually};
 
 use crate::clock::Jumping;
-use crate::{SOON, TTL, builder, granted_since, ms, on_all, patient, until};
+use crate::{SOON, TTL, all_new, builder, granted_since, ms, on_all, patient, until};
 
 #[tokio::test]
 async fn an_extend_moves_the_deadline_on_the_masters_too() {
@@ -37,7 +37,7 @@ async fn a_shorter_extend_never_shortens() {
 #[tokio::test]
 async fn an_extend_beyond_the_max_ttl_is_refused_before_anything_is_sent() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).max_ttl(TTL * 2).build().unwrap();
+    let redlock = all_new(&masters).max_ttl(TTL * 2).build().unwrap();
     let guard = redlock.lock("l").ttl(TTL).no_renewal().lock_delay(TTL / 2).acquire().await.unwrap();
     on_all(&masters).await;
     let ends = || -> Vec<_> {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use quorate::{Builder, Redlock, Standing};
+use quorate::{Builder, Error, Loss, Redlock, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::faults::calls;
-use crate::{SOON, TTL, answering, builder, ms, patient, until};
+use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
 
 /// How many grants; `QUORATE_GRANTS` says otherwise.
 fn grants() -> u64 {
@@ -229,6 +229,76 @@ async fn five_rolling_restarts_never_cost_a_holder_its_lease() {
         .await;
     }
     assert_eq!(guard.fencing_token(), token);
+    guard.release().await.unwrap();
+}
+
+/// The holder of the highest of three tokens is gone, and so is the master that gave it.
+#[tokio::test]
+async fn a_token_of_a_split_vote_is_known_to_a_majority() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    answering(&redlock, 3).await;
+    let (seconds, micros): (u64, u64) = masters[0].command(&["TIME"]);
+    for (place, server) in masters.iter().enumerate().skip(1) {
+        let fence = (seconds * 1_000_000 + micros + 100_000_000 * place as u64).to_string();
+        let _: i64 = server.command(&["HSET", "quorate:{l}", "kind", "lock", "fence", &fence]);
+    }
+    let holder = builder(&masters).timeout(ms(900)).build().unwrap();
+    let guard = holder.lock("l").ttl(ms(1_000)).no_renewal().acquire().await.unwrap();
+    let before = guard.fencing_token();
+    std::mem::forget(guard); // it dies
+    masters[2].kill();
+    let next = redlock.lock("l").wait(SOON).acquire().await.unwrap();
+    assert!(next.fencing_token() > before, "{} after {before}", next.fencing_token());
+}
+
+/// A guard that is dropped or released when its lease is lost: what its holder sent may be under
+/// way.
+#[tokio::test]
+async fn a_lock_delay_outlasts_the_guard_of_a_lost_lease() {
+    let masters = Masters::start(3);
+    let delay = ms(2_000);
+    let redlock = builder(&masters).timeout(ms(500)).build().unwrap();
+    answering(&redlock, 3).await;
+    let next_owner_waits = async |name: &str, is_released: bool| {
+        let lock = redlock.lock(name).ttl(ms(1_000)).no_renewal().lock_delay(delay);
+        let guard = lock.acquire().await.unwrap();
+        guard.lost().await;
+        let deadline = guard.deadline();
+        if is_released {
+            let error = guard.release().await.unwrap_err();
+            assert!(matches!(error, Error::Lost { cause: Loss::Expired, .. }), "{error}");
+        } else {
+            drop(guard);
+        }
+        let next = redlock.lock(name).wait(SOON).acquire().await.unwrap();
+        assert!(redlock.now() >= deadline + delay, "{:?} too early", (deadline + delay).since(redlock.now()));
+        next.release().await.unwrap();
+    };
+    tokio::join!(next_owner_waits("dropped", false), next_owner_waits("released", true));
+
+    let guard = redlock.lock("l").ttl(ms(1_000)).no_renewal().lock_delay(TTL).acquire().await.unwrap();
+    guard.lost().await;
+    let owner = guard.owner();
+    drop(guard);
+    redlock.lock("l").force_release(&owner).await.unwrap();
+    redlock.lock("l").try_acquire().await.unwrap().release().await.unwrap();
+}
+
+/// A renewal without it would not move the end of the entry.
+#[tokio::test]
+async fn a_renewal_keeps_the_lock_delay() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let lock = redlock.lock("l").renew_every(ms(200)).lock_delay(TTL * 2);
+    let guard = lock.acquire().await.unwrap();
+    on_all(&masters).await;
+    let ends = || masters.iter().map(|server| redlock.now() + crate::kept_for(server).unwrap());
+    let before: Vec<_> = ends().collect();
+    until("the end on every master to move", async || {
+        ends().zip(&before).all(|(end, before)| end > *before + ms(150))
+    })
+    .await;
     guard.release().await.unwrap();
 }
 

@@ -1,9 +1,10 @@
 //! A lock that changes hands between two clients.
 
+use quorate::config::{MAX_LABEL, MAX_TTL};
 use quorate::{Error, Guard, Handover, Loss, Redlock};
 use quorate_testkit::{EmbeddedMasters, Masters, RedisServer, eventually};
 
-use crate::{SOON, TTL, answering, builder, ms, on_all, patient, until};
+use crate::{SOON, TTL, all_new, answering, builder, ms, on_all, patient, until};
 
 /// The hand-over as the other process gets it.
 async fn handed_over(guard: &Guard) -> Handover {
@@ -30,9 +31,27 @@ async fn a_lock_changes_hands_and_is_never_free_in_between() {
     let adopted = there.lock("l").adopt(&handover).await.unwrap();
     assert!(adopted.remaining() > TTL / 2);
     assert_ne!(adopted.owner(), guard.owner());
-    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. } | Error::Lost { .. })));
+    assert!(matches!(guard.release().await, Err(Error::Lost { cause: Loss::HandedOver, .. })));
     assert!(matches!(other.lock("l").try_acquire().await, Err(Error::Held { .. })), "the first was spent");
     adopted.extend(TTL * 2).await.unwrap();
+    adopted.release().await.unwrap();
+    eventually(SOON, || masters.empty()).await;
+}
+
+#[tokio::test]
+async fn an_adopted_lock_has_the_lock_delay_of_its_options() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    let handover = handed_over(&guard).await;
+    let too_long = redlock.lock("l").lock_delay(MAX_TTL).adopt(&handover).await.unwrap_err();
+    assert!(too_long.to_string().contains("86400s"), "{too_long}");
+    let label = redlock.lock("l").label("x".repeat(MAX_LABEL + 1)).adopt(&handover).await;
+    assert!(matches!(label, Err(Error::Invalid(_))), "{label:?}");
+    let adopted = redlock.lock("l").lock_delay(TTL * 2).adopt(&handover).await.unwrap();
+    let kept = masters.iter().map(|server| crate::kept_for(server).unwrap());
+    assert!(kept.clone().all(|kept| kept > TTL * 2), "{:?}", kept.collect::<Vec<_>>());
     adopted.release().await.unwrap();
     eventually(SOON, || masters.empty()).await;
 }
@@ -70,7 +89,7 @@ fn secret_of(handover: &str) -> &str {
 #[tokio::test]
 async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_is_sent() {
     let (masters, others) = (Masters::start(3), Masters::start(3));
-    let here = patient(&masters);
+    let here = all_new(&masters).build().unwrap();
     let guard = here.lock("l").acquire().await.unwrap();
     on_all(&masters).await;
     let handover = handed_over(&guard).await;
@@ -78,9 +97,9 @@ async fn a_hand_over_of_another_lock_or_of_other_masters_is_refused_and_nothing_
         Error::Invalid(why) if why.to_string().starts_with("hand-over of ") => why.to_string(),
         other => panic!("{other}"),
     };
-    let text = invalid(patient(&others).lock("l").adopt(&handover).await.unwrap_err());
+    let text = invalid(all_new(&others).build().unwrap().lock("l").adopt(&handover).await.unwrap_err());
     assert!(text.contains("other masters"), "{text}");
-    let prefixed = builder(&masters).prefix("x:").build().unwrap();
+    let prefixed = all_new(&masters).prefix("x:").build().unwrap();
     let text = invalid(prefixed.lock("l").adopt(&handover).await.unwrap_err());
     assert!(text.contains("other key prefix") || text.contains("another key prefix"), "{text}");
     let text = invalid(here.lock("m").adopt(&handover).await.unwrap_err());

@@ -1,6 +1,6 @@
 //! What a master is asked when a connection is opened, and who has no vote after that.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use quorate::seam::{BootClock, Call, Clock, Failure, Master, ReplySink, SCRIPTS, Value, connect};
@@ -36,8 +36,16 @@ async fn a_set_begins_by_init_alone_and_then_when_all_that_its_masters_may_have_
     };
     until("the command to be named", said).await;
     let began = Instant::now();
-    let (one, two) = tokio::join!(redlock.init(Init::new()), other.init(Init::new()));
+    let told = Arc::new(Mutex::new(String::new()));
+    let to = told.clone();
+    let telling = Init::new().on_progress(move |what, left| *to.lock().unwrap() = format!("{what} {left:?}"));
+    let (one, two) = tokio::join!(redlock.init(telling), other.init(Init::new()));
     one.and(two).unwrap();
+    let told = told.lock().unwrap().clone();
+    assert!(
+        told.starts_with("3 of 3 masters (redis://") && told.contains("quarantine is over, in "),
+        "{told}"
+    );
     let took = began.elapsed();
     assert!(took > QUARANTINE - ms(100) && took < QUARANTINE + ms(8_000), "{took:?}");
     drop(redlock.lock("l").try_acquire().await.unwrap());
@@ -58,6 +66,36 @@ async fn init_begins_a_set_again_that_was_lost_since_this_client_saw_it() {
     drop(redlock.lock("l").try_acquire().await.unwrap());
 }
 
+/// A program that runs `init` at each start has its lock soon, too.
+#[tokio::test]
+async fn init_of_a_begun_set_does_not_wait_for_a_dead_master() {
+    for count in [3, 5] {
+        let mut masters = Masters::start(count);
+        drop(begun(client(&masters), Init::new()).await);
+        masters[0].kill();
+        if count == 5 {
+            masters[1].restart_empty();
+        }
+        let redlock = client(&masters).build().unwrap();
+        let began = Instant::now();
+        redlock.init(Init::new()).await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        let its_record =
+            |at: usize| masters[at].command::<Option<String>>(&["HGET", "quorate:master", "state"]);
+        assert_eq!(its_record(1).as_deref(), Some("member"), "one that lost its state is waited for");
+        drop(redlock.lock("l").acquire().await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn init_waits_for_all_masters_of_a_set_that_has_not_begun() {
+    let masters = Masters::start(3);
+    masters[0].kill();
+    let redlock = client(&masters).wait(QUARANTINE).build().unwrap();
+    let error = redlock.init(Init::new()).await.unwrap_err();
+    assert!(error.to_string().contains(&masters[0].url()) && error.is_retryable(), "{error}");
+}
+
 #[tokio::test]
 async fn whoever_says_that_no_master_was_ever_used_names_their_processes() {
     let mut masters = Masters::start(3);
@@ -71,8 +109,8 @@ async fn whoever_says_that_no_master_was_ever_used_names_their_processes() {
     redlock.init(Init::new()).await.unwrap(); // the others may have begun
     let refused = redlock.init(Init::new().never_used(fingerprint)).await.unwrap_err();
     assert!(refused.to_string().contains("has a record"), "{refused}");
-    let refused = redlock.fingerprint().await.unwrap_err();
-    assert!(refused.to_string().contains("has a record"), "{refused}");
+    let refused = redlock.fingerprint().await.unwrap_err().to_string();
+    assert!(refused.contains("have no fingerprint: ") && refused.contains("has a record"), "{refused}");
     drop(redlock.lock("l").try_acquire().await.unwrap());
 }
 
@@ -428,14 +466,40 @@ impl ReplySink for AnHourAhead {
     }
 }
 
-/// A call to a master that is an hour ahead in what it answers to an extend.
-fn ahead_from_extend_on(call: Arc<Call>) -> Arc<Call> {
-    match call.words.args().next() {
-        Some("extend") => {
-            Arc::new(Call { sink: Arc::new(AnHourAhead(call.sink.clone())), ..(*call).clone() })
-        }
-        _ => call,
+/// A call to a master that is an hour ahead in what it answers to this verb.
+fn ahead_from(verb: &str, call: Arc<Call>) -> Arc<Call> {
+    if call.words.args().next() != Some(verb) {
+        return call;
     }
+    Arc::new(Call { sink: Arc::new(AnHourAhead(call.sink.clone())), ..(*call).clone() })
+}
+
+fn ahead_from_extend_on(call: Arc<Call>) -> Arc<Call> {
+    ahead_from("extend", call)
+}
+
+fn ahead_from_acquire_on(call: Arc<Call>) -> Arc<Call> {
+    ahead_from("acquire", call)
+}
+
+/// Two of three are a quorum by number, and one of them is an hour ahead when it grants.
+#[tokio::test]
+async fn a_grant_by_a_clock_that_jumped_does_not_count() {
+    let masters = Masters::start(3);
+    let runtime = tokio::runtime::Handle::current();
+    let reach = |(place, url): (usize, String)| -> Arc<dyn Master> {
+        let master = connect(&url, SCRIPTS, SOON, &runtime).unwrap();
+        if place == 0 { Arc::new(Altered(master, ahead_from_acquire_on)) } else { master }
+    };
+    let reached = masters.urls().into_iter().enumerate().map(reach);
+    let redlock = begin_new().masters(reached.collect::<Vec<_>>()).timeout(ms(3000)).build().unwrap();
+    crate::answering(&redlock, 3).await;
+    masters[2].kill();
+    let error = redlock.lock("l").try_acquire().await.unwrap_err();
+    let is_off = |vote: &quorate::Vote| {
+        matches!(vote.outcome, quorate::Outcome::Refused { reason: quorate::Refusal::Clock, .. })
+    };
+    assert!(matches!(error, Error::NoQuorum { .. }) && error.votes().iter().any(is_off), "{error:#}");
 }
 
 /// One clock jumps between two answers of an acquire whose masters gave different tokens: the

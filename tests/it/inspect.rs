@@ -1,6 +1,6 @@
 //! Who holds a lock.
 
-use quorate::Outcome;
+use quorate::{LockState, Outcome};
 use quorate_testkit::Masters;
 
 use crate::{ms, on_all, patient};
@@ -50,4 +50,25 @@ async fn a_minority_is_no_holder() {
     crate::give(&masters[1], "l", "somebody", crate::TTL);
     let holder = redlock.lock("l").inspect().await.unwrap().holder().unwrap();
     assert_eq!((&*holder.owner, holder.masters), ("somebody", 2));
+}
+
+#[tokio::test]
+async fn a_state_is_what_a_majority_knows() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let state = async || redlock.lock("l").inspect().await.unwrap().state();
+    assert_eq!(state().await, LockState::Free);
+    crate::give(&masters[0], "l", "one", crate::TTL);
+    assert_eq!(state().await, LockState::Free, "a minority is nothing");
+    crate::give(&masters[1], "l", "another", crate::TTL);
+    assert_eq!(state().await, LockState::Split);
+    crate::give(&masters[1], "l", "one", crate::TTL);
+    assert_eq!(state().await, LockState::Held);
+    for server in masters.iter().take(2) {
+        let _: String = server.command(&["SET", "quorate:{l}", "x"]);
+    }
+    assert_eq!(state().await, LockState::NoLock);
+    masters[0].kill();
+    masters[1].kill();
+    assert_eq!(state().await, LockState::Unknown);
 }

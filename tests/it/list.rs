@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quorate::{Error, Inspection, LockKind, Part, Redlock};
 use quorate_testkit::{Masters, RedisServer};
 
-use crate::{TTL, builder, ms, on_all, patient, until};
+use crate::{TTL, all_new, builder, ms, on_all, patient, until};
 
 /// All of it, by name; no name is told twice.
 async fn listed(redlock: &Redlock) -> BTreeMap<String, Inspection> {
@@ -89,7 +89,7 @@ async fn a_listing_needs_a_majority_and_no_more() {
 #[tokio::test]
 async fn names_of_another_prefix_are_not_told() {
     let masters = Masters::start(3);
-    let [one, other] = ["a*:", "ab:"].map(|prefix| builder(&masters).prefix(prefix).build().unwrap());
+    let [one, other] = ["a*:", "ab:"].map(|prefix| all_new(&masters).prefix(prefix).build().unwrap());
     let _guards = (one.lock("one").acquire().await.unwrap(), other.lock("other").acquire().await.unwrap());
     until("both", async || {
         listed(&one).await.contains_key("one") && listed(&other).await.contains_key("other")

@@ -8,7 +8,7 @@ use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 
 use crate::cancel::same_runtime;
 use crate::waiting::waiter;
-use crate::{SOON, answering, builder, ms, patient, until};
+use crate::{SOON, all_new, answering, ms, patient, until};
 
 /// Who has the lock of one name on a master.
 fn has(server: &RedisServer, name: &str, guard: &Guard) -> bool {
@@ -387,7 +387,7 @@ async fn a_name_that_reads_the_same_is_another_lock_with_another_line() {
 #[tokio::test]
 async fn bad_names_are_refused_before_anything_is_sent() {
     let masters = Masters::start(3);
-    let redlock = builder(&masters).build().unwrap();
+    let redlock = all_new(&masters).build().unwrap();
     let names: Vec<String> = (0..17).map(|i| format!("n{i:02}")).collect();
     let long = "n".repeat(513);
     let none: [&str; 0] = [];

@@ -10,7 +10,7 @@ use quorate_testkit::{Masters, Proxy, eventually};
 
 use crate::clock::{Jumping, NOTICE};
 use crate::renewal::{renewed, scripts_run};
-use crate::{PATIENT, SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, TTL, all_new, answering, builder, granted_since, ms, on_all, patient, until};
 
 /// Waits for the loss, and tells its cause.
 async fn lost(guard: &Guard) -> Loss {
@@ -63,8 +63,8 @@ async fn when_a_majority_dies_every_loss_is_told_before_the_deadline_and_nobody_
     const LEASES: usize = 100;
     let clock = Arc::new(Jumping::default());
     let mut masters = Masters::start(5);
-    let clients: Vec<_> = (0..4).map(|_| builder(&masters).clock(clock.clone()).build().unwrap()).collect();
-    let rival = patient(&masters);
+    let clients: Vec<_> = (0..4).map(|_| all_new(&masters).clock(clock.clone()).build().unwrap()).collect();
+    let rival = all_new(&masters).build().unwrap();
     for client in clients.iter().chain([&rival]) {
         answering(client, 5).await;
     }
@@ -148,6 +148,20 @@ async fn a_lease_that_a_frozen_majority_did_not_renew_goes_to_another_after_its_
     let granted = granted.await.unwrap();
     assert!(!guard.is_valid(), "both have it");
     assert!(granted.is_valid());
+}
+
+#[tokio::test]
+async fn a_release_after_a_loss_that_was_told_says_the_same_before_the_lease_is_over() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).timeout(ms(300)).build().unwrap();
+    let guard = redlock.lock("l").acquire().await.unwrap();
+    on_all(&masters).await;
+    (0..2).for_each(|i| masters[i].freeze());
+    clock.stand_at(guard.deadline() - NOTICE);
+    assert_eq!(lost(&guard).await, Loss::Expired);
+    let released = guard.release().await.unwrap_err();
+    assert!(matches!(released, Error::Lost { cause: Loss::Expired, .. }), "{released}");
 }
 
 /// Two of five could be a mistake of theirs; three cannot.
@@ -261,10 +275,10 @@ async fn work_that_ends_after_the_lease_is_lost() {
         std::thread::sleep(ms(700));
     };
     let end = guard.run(late).await;
-    assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, .. })), "{end:?}");
+    assert!(matches!(end, Err(Error::Lost { cause: Loss::Expired, work_ended: true, .. })), "{end:?}");
     let never = async { panic!("it is run though the lease is over") };
     let end = guard.run(never).await;
-    assert!(matches!(end, Err(Error::Lost { .. })), "{end:?}");
+    assert!(matches!(end, Err(Error::Lost { work_ended: false, .. })), "{end:?}");
 }
 
 #[tokio::test]
@@ -277,7 +291,7 @@ async fn work_that_fails_is_told_apart_from_a_lock_that_is_lost() {
     assert_eq!(failed, Err("disk full"));
     assert!(guard.is_valid());
     let lost = guard.run(std::future::pending::<()>()).await.unwrap_err();
-    assert!(matches!(lost, Error::Lost { cause: Loss::Expired, .. }), "{lost:?}");
+    assert!(matches!(lost, Error::Lost { cause: Loss::Expired, work_ended: false, .. }), "{lost:?}");
 }
 
 /// The guard is in a struct, and its watcher somewhere else.

@@ -98,7 +98,7 @@ async fn an_acquire_on_a_lost_connection_does_not_come_back_after_its_release() 
 async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release() {
     let masters = Masters::start(3);
     for _ in 0..20 {
-        let redlock = crate::begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+        let redlock = crate::patient(&masters);
         masters[0].freeze(); // it accepts, and does not greet
         let guard = redlock.lock("l").wait(SOON).acquire().await.unwrap();
         guard.release().await.unwrap();
@@ -114,7 +114,7 @@ async fn an_acquire_that_waits_for_its_connection_is_not_sent_after_its_release(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_whose_script_was_forgotten_is_not_sent_again_once_it_was_given_up() {
     let masters = Masters::start(1);
-    let redlock = crate::begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT).build().unwrap();
+    let redlock = crate::patient(&masters);
     for _ in 0..10 {
         redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
         let _: () = masters[0].command(&["SCRIPT", "FLUSH"]);

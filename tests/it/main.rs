@@ -33,6 +33,8 @@ mod hand_over;
 mod handshake;
 mod house;
 mod inspect;
+#[cfg(feature = "serde")]
+mod json;
 mod kinds;
 mod label;
 mod list;
@@ -83,9 +85,9 @@ const PATIENT: Duration = Duration::from_secs(3);
 
 const TTL: Duration = Duration::from_secs(30);
 
-/// A client of masters that are new, and vote at once, for locks of any TTL.
+/// A client that takes masters for new ones whatever they forgot, for locks of any TTL.
 fn begin() -> Builder {
-    Redlock::builder().all_new().max_ttl(MAX_TTL)
+    begin_new().max_ttl(MAX_TTL)
 }
 
 /// The same, with the TTLs that there may be where nothing else is said.
@@ -93,8 +95,21 @@ fn begin_new() -> Builder {
     Redlock::builder().all_new()
 }
 
-fn builder(masters: &Masters) -> Builder {
+/// A client that takes these masters for new ones whatever they forgot: where they restart, where
+/// nothing may have been sent to them, or where each has other settings.
+fn all_new(masters: &Masters) -> Builder {
     begin().masters(masters.urls()).ttl(TTL).timeout(PATIENT)
+}
+
+/// A client of these masters, which are a set from now on, as users have it.
+fn builder(masters: &Masters) -> Builder {
+    let client = Redlock::builder().masters(masters.urls()).max_ttl(MAX_TTL).ttl(TTL).timeout(PATIENT);
+    if masters[0].command::<i64>(&["EXISTS", "quorate:master"]) == 0 {
+        let first = client.clone().build().unwrap();
+        let init = move || first.init_blocking(Init::new().never_used(first.fingerprint_blocking()?));
+        std::thread::spawn(init).join().unwrap().unwrap(); // the thread of a test must not block
+    }
+    client
 }
 
 /// A client that no stall of the machine disturbs.
@@ -167,6 +182,14 @@ fn holds(server: &RedisServer, key: &str, owner: &str) -> Option<u32> {
     let (entry, its): (Option<String>, Option<String>) = server.command(&["HMGET", key, "x", "o:x"]);
     let entry = entry.filter(|_| its.as_deref() == Some(owner))?;
     entry.split(' ').nth(3).map(|holds| holds.parse().unwrap())
+}
+
+/// For how long a master keeps the lock `l` from others, if it does.
+fn kept_for(server: &RedisServer) -> Option<Duration> {
+    let entry: Option<String> = server.command(&["HGET", "quorate:{l}", "x"]);
+    let ends: u64 = entry?.split(' ').next().unwrap().parse().unwrap();
+    let (seconds, micros): (u64, u64) = server.command(&["TIME"]);
+    Some(Duration::from_micros(ends.saturating_sub(seconds * 1_000_000 + micros)))
 }
 
 /// Gives a lock to this owner, for so long from now on.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use quorate::{Error, MasterStatus, Outcome, Redlock, Refusal};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
-use crate::{PATIENT, SOON, TTL, answering, builder, ms, patient};
+use crate::{PATIENT, SOON, TTL, all_new, answering, builder, ms, patient};
 
 fn only(url: impl Into<String>) -> Redlock {
     crate::begin().master(url.into()).ttl(TTL).timeout(PATIENT).build().unwrap()
@@ -29,7 +29,7 @@ async fn nothing_is_connected_before_the_first_use_and_one_connection_serves_all
         let line = info.lines().find_map(|line| line.strip_prefix("connected_clients:")).unwrap();
         line.trim().parse::<u32>().unwrap() - 1 // the one that asks
     };
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     assert_eq!(connected(), 0);
     let locks: Vec<_> = (0..100).map(|i| redlock.lock(format!("l{i}"))).collect();
     let guards = futures::future::join_all(locks.iter().map(quorate::Lock::acquire)).await;
@@ -69,12 +69,8 @@ async fn user_password_and_database_are_used() {
 /// The rights that a user needs, as docs/OPERATIONS.md lists them.
 #[tokio::test]
 async fn the_documented_rights_are_enough() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/OPERATIONS.md")).unwrap();
-    let rule = page.lines().find(|line| line.starts_with("ACL SETUSER quorate")).expect("the ACL rule");
     let server = RedisServer::start();
-    let words: Vec<&str> = rule.split_whitespace().collect();
-    let _: () = server.command(&words);
-    let redlock = only(format!("redis://quorate:secret@127.0.0.1:{}", server.port()));
+    let redlock = only(crate::doctor::with_rights(&server));
     let guard = redlock.lock("l").acquire().await.unwrap();
     guard.extend(TTL).await.unwrap();
     assert!(redlock.lock("l").inspect().await.unwrap().holder().is_some());
@@ -101,7 +97,7 @@ async fn a_silent_endpoint_costs_its_time_out_once_and_nothing_from_then_on() {
 #[tokio::test]
 async fn a_master_that_comes_back_takes_part_again() {
     let mut masters = Masters::start(3);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     works(&redlock).await;
     for i in 0..3 {
         masters[i].kill();

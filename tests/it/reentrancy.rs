@@ -6,7 +6,7 @@ use quorate::{Error, Owner, Redlock};
 use quorate_testkit::{Masters, eventually};
 
 use crate::clock::Jumping;
-use crate::{SOON, TTL, ms, patient};
+use crate::{SOON, TTL, all_new, ms, patient};
 
 /// Waits until every master has this hold count for the owner.
 async fn counts(masters: &Masters, owner: Owner, wanted: Option<&str>) {
@@ -131,7 +131,7 @@ async fn giving_back_one_hold_leaves_the_lease_as_it_is() {
 #[tokio::test]
 async fn a_master_that_missed_a_hold_is_mended_by_the_next_round() {
     let mut masters = Masters::start(3);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     let me = redlock.owner();
     let lock = redlock.lock("l").owned_by(&me);
     let first = lock.acquire().await.unwrap();

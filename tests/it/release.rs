@@ -42,6 +42,29 @@ async fn releasing_a_lease_that_is_over_says_so_and_cleans_up() {
     eventually(SOON, || masters.empty()).await;
 }
 
+/// It waits for a renewal that two masters do not answer.
+#[tokio::test]
+async fn a_release_in_time_that_is_sent_too_late_is_no_loss() {
+    let masters = Masters::start(3);
+    let clock = Arc::new(Jumping::default());
+    let redlock = builder(&masters).clock(clock.clone()).timeout(SOON).build().unwrap();
+    let guard = redlock.lock("l").renew_every(ms(100)).acquire().await.unwrap();
+    on_all(&masters).await;
+    masters[0].freeze();
+    masters[1].freeze();
+    tokio::time::sleep(ms(500)).await; // a renewal is under way
+    assert!(guard.is_valid());
+    let deadline = guard.deadline();
+    let mut releasing = Box::pin(guard.release());
+    assert!(futures::poll!(&mut releasing).is_pending());
+    clock.stand_at(deadline + ms(1));
+    masters[0].thaw();
+    masters[1].thaw();
+    let released = releasing.await;
+    assert!(matches!(released, Ok(()) | Err(Error::ReleaseUnconfirmed { .. })), "{released:?}");
+    eventually(SOON, || masters.empty()).await;
+}
+
 /// Two lost their state, and their quarantine kept others out; only one says that the lock was
 /// taken away.
 #[tokio::test]
@@ -187,7 +210,8 @@ async fn breaking_a_lock_of_this_client_ends_its_guards() {
     let guard = redlock.lock("l").owned_by(&me).acquire().await.unwrap();
     redlock.lock("l").force_release(&me).await.unwrap();
     assert!(!guard.is_valid());
-    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. })));
+    assert!(matches!(guard.lost().await, Error::Lost { cause: Loss::NotOurs, .. }), "it was not its own");
+    assert!(matches!(guard.release().await, Err(Error::Lost { cause: Loss::NotOurs, .. })));
     let error = redlock.lock("l").force_release(&me).await.unwrap_err();
     assert!(matches!(error, Error::NotHeld { .. }), "{error}");
 }
@@ -304,7 +328,7 @@ async fn breaking_an_own_lock_is_done_when_the_masters_are_back() {
     assert!(!guard.is_valid());
     masters[0].thaw();
     masters[1].thaw();
-    assert!(matches!(guard.release().await, Err(Error::NotHeld { .. })));
+    assert!(matches!(guard.release().await, Err(Error::Lost { cause: Loss::NotOurs, .. })));
     eventually(SOON, || masters.empty()).await;
 }
 

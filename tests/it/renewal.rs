@@ -7,7 +7,7 @@ use quorate::{Error, Guard, Lock, Loss, Moment, Redlock};
 use quorate_testkit::{EmbeddedMaster, EmbeddedMasters, Masters, Proxy, RedisServer, Resp, eventually};
 
 use crate::clock::{Jumping, NOTICE, masters_by};
-use crate::{PATIENT, SOON, TTL, answering, builder, granted_since, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, TTL, all_new, answering, builder, granted_since, ms, on_all, patient, until};
 
 /// Short enough for a test to see several renewals, long enough to outlast a stall of the machine.
 const SHORT: Duration = Duration::from_millis(1_200);
@@ -490,7 +490,7 @@ async fn a_fixed_lease_that_is_re_entered_with_renewal_is_renewed_and_the_revers
 #[tokio::test]
 async fn renewal_that_cannot_work_is_refused_and_nothing_is_sent() {
     let masters = Masters::start(3);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     let refused = async |lock: Lock| match lock.acquire().await.unwrap_err() {
         Error::Invalid(invalid) => invalid.to_string(),
         other => panic!("{other}"),

@@ -10,7 +10,7 @@ use quorate_testkit::{Masters, RedisServer, cancel_at_every_poll, eventually};
 use crate::cancel::same_runtime;
 use crate::waiting::{standing, waiter};
 use crate::wake_ups::{clients, handed};
-use crate::{SOON, TTL, answering, builder, ms, patient, until};
+use crate::{SOON, TTL, all_new, answering, builder, ms, patient, until};
 
 fn semaphore(redlock: &Redlock, permits: u32) -> Lock {
     redlock.semaphore("l", permits)
@@ -326,7 +326,7 @@ async fn a_minority_of_another_number_refuses_and_does_not_matter() {
 #[tokio::test]
 async fn no_permits_and_too_many_are_refused_before_anything_is_sent() {
     let masters = Masters::start(3);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     for permits in [0, MAX_PERMITS + 1, u32::MAX] {
         let lock = redlock.semaphore("l", permits);
         let owner = redlock.owner();

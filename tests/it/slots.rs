@@ -6,7 +6,7 @@ use quorate::{Redlock, compat};
 use quorate_testkit::{Masters, RedisServer, eventually};
 
 use crate::waiting::waiter;
-use crate::{SOON, builder};
+use crate::{SOON, all_new};
 
 /// What makes a lock.
 type Make = fn(&Redlock, &str) -> compat::UnfencedLock;
@@ -51,7 +51,7 @@ async fn have_one_slot_each(kinds: &[[Make; 2]], names: &[&str]) {
     let cluster = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let masters = Masters::start(1);
     for (i, [held, waits]) in kinds.iter().enumerate() {
-        let client = || builder(&masters).prefix(format!("k{i}:")).build().unwrap();
+        let client = || all_new(&masters).prefix(format!("k{i}:")).build().unwrap();
         let (redlock, other) = (client(), client());
         for name in names {
             let held = held(&redlock, name).acquire().await.unwrap();

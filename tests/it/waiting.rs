@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{PATIENT, SOON, builder, ms, on_all, patient, until};
+use crate::{PATIENT, SOON, all_new, builder, ms, on_all, patient, until};
 
 /// Who stands in the queue of the lock `l` on a master, from the first to the last.
 pub(crate) fn queue(server: &RedisServer) -> Vec<String> {
@@ -301,7 +301,7 @@ async fn a_lease_that_ended_before_its_caller_ran_is_taken_anew_while_there_is_t
 #[tokio::test]
 async fn a_waiter_without_a_quorum_says_so_and_goes_on_when_there_is_one_again() {
     let mut masters = Masters::start(5);
-    let redlock = patient(&masters);
+    let redlock = all_new(&masters).build().unwrap();
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
     (0..3).for_each(|i| masters[i].kill());
     let error = redlock.lock("l").wait(ms(200)).acquire().await.unwrap_err();
@@ -390,4 +390,27 @@ async fn give_up(lock: Lock, after: Duration, dropped: bool) -> bool {
             false
         }
     }
+}
+
+/// A task that hangs, or a `select!` that is never polled again.
+#[tokio::test]
+async fn a_waiter_that_is_not_polled_holds_the_lock_for_a_ttl() {
+    let masters = Masters::start(3);
+    let redlock = patient(&masters);
+    let held = redlock.lock("l").acquire().await.unwrap();
+    let other = builder(&masters).timeout(ms(500)).build().unwrap();
+    let mut waiting = Box::pin(other.lock("l").ttl(ms(1_000)).wait(SOON * 3).acquire());
+    tokio::select! {
+        acquired = &mut waiting => panic!("{acquired:?}"),
+        () = standing(masters.iter(), 1) => {}
+    }
+    let owner = held.owner().to_string();
+    held.release().await.unwrap();
+    until("the waiter to be granted", async || {
+        let holder = redlock.lock("l").inspect().await.unwrap().holder();
+        holder.is_some_and(|holder| *holder.owner != *owner)
+    })
+    .await;
+    redlock.lock("l").wait(SOON).acquire().await.unwrap().release().await.unwrap();
+    waiting.await.unwrap().release().await.unwrap(); // it has time to wait again
 }

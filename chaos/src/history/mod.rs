@@ -10,17 +10,16 @@
 //! Every call has a line before it is made, and one when it has returned. One that has no second
 //! line is a call whose outcome nobody knows, as that of a process that was killed, and so is one
 //! that has returned and says that it does not know: it may have been carried out, or be carried
-//! out later. `recorder.rs` writes lines, `read.rs` makes a [`History`] of them, which `model.rs`
-//! defines; `since.rs` gives it a clock of its own.
+//! out later. `recorder.rs` writes lines, and `read.rs` makes a [`History`] of them.
 
 mod line;
-mod model;
 mod read;
 mod recorder;
-mod since;
 
-pub use line::{Call, Event, FaultRecord, Line, Lock, Micros, NoVote, Outcome, Run, Share};
-pub use model::{Abstention, Change, History, Hold, Key, Made, Pause, StrangerAsked, Struck};
+pub use line::{Event, Line};
+pub use quorate_history::{
+    Abstention, Call, Change, FaultRecord, History, Hold, Key, Lock, Made, NoVote, Outcome, Pause, Run,
+    Share, StrangerAsked, Struck, Time, Violation,
+};
 pub use read::{ReadError, read, read_file};
-pub(crate) use recorder::micros;
 pub use recorder::{Recorder, now};

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::{
-    Abstention, Call, Change, Event, FaultRecord, History, Hold, Key, Line, Made, Micros, Outcome, Pause,
-    StrangerAsked, Struck,
+use quorate_history::{
+    Abstention, Call, Change, FaultRecord, History, Hold, Key, Made, Outcome, Pause, StrangerAsked, Struck,
+    Time,
 };
+
+use super::line::{Event, Line};
 
 /// Why lines are no history.
 #[derive(Debug, thiserror::Error)]
@@ -111,7 +113,7 @@ impl Reader {
                 self.hold(&process, hold)?.lost.get_or_insert(at);
             }
             Event::Paused { process } => {
-                self.history.pauses.push(Pause { process, from: at, to: Some(Micros::MAX) });
+                self.history.pauses.push(Pause { process, from: at, to: Some(Time::MAX) });
             }
             Event::Resumed { process } => self.resume(at, &process),
             Event::Killed { process } => {
@@ -134,13 +136,14 @@ impl Reader {
             Event::Calm => self.history.calm = Some(at),
             Event::Quiet => self.history.quiet = Some(at),
             Event::Key { master, key, ttl } => {
+                let ttl = ttl.map(Time::from_micros);
                 self.history.keys.push(Key { master, key, ttl, seen: at });
             }
         }
         Ok(())
     }
 
-    fn invoke(&mut self, at: Micros, process: String, number: u64, call: Call) -> Result<(), ReadError> {
+    fn invoke(&mut self, at: Time, process: String, number: u64, call: Call) -> Result<(), ReadError> {
         let id = (process.clone(), number);
         if self.calls.contains_key(&id) {
             return Err(ReadError::Twice { process, number });
@@ -162,7 +165,7 @@ impl Reader {
 
     fn returned(
         &mut self,
-        at: Micros,
+        at: Time,
         process: String,
         number: u64,
         outcome: Outcome,
@@ -221,8 +224,8 @@ impl Reader {
         hold.ok_or_else(|| ReadError::Nothing { process: process.to_owned(), what: "hold", number })
     }
 
-    fn resume(&mut self, at: Micros, process: &str) {
-        let still = |pause: &&mut Pause| pause.process == process && pause.to == Some(Micros::MAX);
+    fn resume(&mut self, at: Time, process: &str) {
+        let still = |pause: &&mut Pause| pause.process == process && pause.to == Some(Time::MAX);
         if let Some(pause) = self.history.pauses.iter_mut().rev().find(still) {
             pause.to = Some(at);
         }

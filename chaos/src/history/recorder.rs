@@ -4,22 +4,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
+use quorate_history::{Call, NoVote, Outcome, Time};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Call, Event, Line, Micros, NoVote, Outcome};
+use super::line::{Event, Line};
 
-/// The time since the host was started, suspend included: all its processes have the same.
-pub fn now() -> Micros {
+/// The time since the host was started, suspend included: all its processes have the same,
+/// in whole microseconds as lines have it.
+pub fn now() -> Time {
     let now = clock_gettime(ClockId::Boottime);
     let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-    Micros::try_from(micros).unwrap_or_default()
-}
-
-/// A time in microseconds.
-pub(crate) fn micros(time: Duration) -> Micros {
-    Micros::try_from(time.as_micros()).unwrap_or(Micros::MAX)
+    Time::from_micros(u64::try_from(micros).unwrap_or_default())
 }
 
 /// Adds lines to a file that others add lines to. A line is there as soon as it is recorded,

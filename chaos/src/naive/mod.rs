@@ -31,7 +31,7 @@ use tokio::time::sleep;
 use connection::MasterConnection;
 use wall_clock::wall_clock;
 
-use crate::history::{Micros, Share, micros, now};
+use crate::history::{Share, Time, now};
 
 /// How often a waiter asks.
 const POLL: Duration = Duration::from_millis(20);
@@ -114,7 +114,7 @@ pub(crate) struct NaiveClient {
 pub(crate) struct NaiveHold {
     pub(crate) owner: String,
     /// When its holder takes it for over: a TTL after it was asked for, or a little earlier.
-    pub(crate) deadline: Micros,
+    pub(crate) deadline: Time,
     naive: Naive,
     masters: Arc<[MasterConnection]>,
     key: String,
@@ -139,9 +139,9 @@ impl NaiveClient {
         wait: Duration,
     ) -> RedisResult<Option<NaiveHold>> {
         let owner = format!("{}:{}", self.process, self.owners.fetch_add(1, Ordering::Relaxed));
-        let over = now() + micros(wait);
+        let over = now() + wait;
         loop {
-            let deadline = now() + micros(self.naive.validity(ttl));
+            let deadline = now() + self.naive.validity(ttl);
             let value = match self.naive {
                 Naive::ReadWrite => wall_clock().to_string(),
                 _ => owner.clone(),

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::connection::MasterConnection;
 use super::one_master;
-use crate::history::{Micros, now};
+use crate::history::{Time, now};
 
 /// How long one master may take: far less than a lease lasts.
 const TIMEOUT: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ pub(super) async fn acquire(
     key: &str,
     owner: &str,
     ttl: Duration,
-    deadline: Micros,
+    deadline: Time,
 ) -> RedisResult<bool> {
     let asked = masters.iter().map(|master| {
         let asked = async {

@@ -132,7 +132,7 @@ impl<'a> Members<'a> {
         tell(what);
         let begun = now();
         self.stage.change(what, &self.set, changes(self));
-        self.longest = self.longest.max(Duration::from_micros(now().saturating_sub(begun)));
+        self.longest = self.longest.max(now().saturating_sub(begun));
     }
 
     fn start(&mut self) -> usize {

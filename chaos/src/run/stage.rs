@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use quorate::{Init, Redlock, SetChange, SetError};
+use quorate_history::checkers::ttl;
 use quorate_testkit::{RedisServer, eventually_blocking};
 use tokio::runtime::Runtime;
 use tokio::time::{sleep, timeout};
@@ -14,7 +15,6 @@ use tokio::time::{sleep, timeout};
 use super::client::{Job, Role, STOP};
 use super::stop::Stop;
 use crate::arena::{Arena, Client};
-use crate::checkers::ttl;
 use crate::client_setup::ClientSetup;
 use crate::history::{self, Event as HistoryEvent, History, Made, Recorder, read_file};
 use crate::master::Master;

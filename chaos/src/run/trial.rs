@@ -10,7 +10,7 @@ use super::stage::{Setting, Stage};
 use super::stop::Stop;
 use super::verdict::Verdict;
 use crate::arena::Arena;
-use crate::history::{History, Run, micros, now};
+use crate::history::{History, Run, now};
 use crate::master::Host;
 use crate::plan::{Plan, PlanEvent};
 use crate::scenario::Scenario;
@@ -97,13 +97,13 @@ impl Trial {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             scenario: self.scenario.name.to_owned(),
             seed: self.seed,
-            duration: micros(self.length),
+            duration: self.length,
             subject: self.subject.name().to_owned(),
             kinds: self.subject.kinds(),
             masters: self.masters,
             compose: host == Host::Container,
             clients: self.clients,
-            ttl: micros(self.ttl),
+            ttl: self.ttl,
             leases: if self.scenario.changes_members() { LEASES } else { 0 },
         }
     }
@@ -150,7 +150,7 @@ impl Trial {
         if !stage.run(&self.plan(), stop, |event| tell(Phase::Event(event))) {
             return None;
         }
-        let worked = Duration::from_micros(now().saturating_sub(begun));
+        let worked = now().saturating_sub(begun);
         if !stage.work(self.length.saturating_sub(worked), stop) {
             return None;
         }
@@ -167,9 +167,9 @@ impl Trial {
         if !stage.work(CALM, stop) {
             return None;
         }
-        let history = stage.quiet().from_its_beginning();
+        let history = History { bound: patience(self.ttl), ..stage.quiet().from_its_beginning() };
         tell(Phase::Checks);
-        let verdict = Verdict::of(&history, patience(self.ttl));
+        let verdict = Verdict::of(&history);
         Some(TrialOutcome { history, verdict })
     }
 }

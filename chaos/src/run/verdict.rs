@@ -1,28 +1,22 @@
 //! What all checkers together say of a history.
 
-use std::time::Duration;
-
-use quorate_simulator::history::Violation;
-
-use crate::checkers::{self, linearizable, pace, simulated, ttl};
-use crate::history::History;
+use quorate_history::checkers::{self, linearizable};
+use quorate_history::{History, Violation};
 
 /// What a history shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// What violates a property, or is [too slow](pace), in the order of time.
+    /// What violates a property, or is [too slow](checkers::pace), in the order of time.
     pub violations: Vec<Violation>,
     /// The locks, by kind and name, for which the search for an order was given up.
     pub inconclusive: Vec<(String, String)>,
 }
 
 impl Verdict {
-    /// Asks every checker. In the calm, every waiter has to get the lock within this bound.
-    pub fn of(history: &History, bound: Duration) -> Self {
-        let mut verdict = Self { violations: checkers::check_safety(history), inconclusive: Vec::new() };
-        verdict.violations.extend(ttl::check(history));
-        verdict.violations.extend(pace::check(history));
-        verdict.violations.extend(simulated::liveness(history, bound));
+    /// Asks every checker that real servers have something to show to.
+    pub fn of(history: &History) -> Self {
+        let violations = checkers::check_all_but(history, &checkers::NOT_REAL);
+        let mut verdict = Self { violations, inconclusive: Vec::new() };
         for (lock, found) in linearizable::check(history, linearizable::BOUND) {
             match found {
                 linearizable::Linearizability::Linearizable => {}

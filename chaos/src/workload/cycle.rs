@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::store::Store;
 use super::subject::{Held, Locks, Refused, SubjectLock, unknown};
-use crate::history::{self, Call, Event, Recorder, Share, micros};
+use crate::history::{self, Call, Event, Recorder, Share};
 
 /// How often a lease's deadline is written down within its TTL.
 pub(super) const LOOKS: u32 = 8;
@@ -69,7 +69,7 @@ impl Cycle {
         ttl: Duration,
         wait: Duration,
     ) -> io::Result<Option<(u64, Held)>> {
-        let call = Call::Acquire { lock: lock.named.clone(), ttl: micros(ttl), wait: micros(wait) };
+        let call = Call::Acquire { lock: lock.named.clone(), ttl, wait };
         let number = self.recorder.invoke(call)?;
         match lock.acquire(ttl, wait).await {
             Ok(held) => {
@@ -126,7 +126,7 @@ impl Cycle {
         let mut over = std::pin::pin!(sleep(dice.time(Duration::ZERO, long)));
         let mut lost = std::pin::pin!(held.lost());
         if extends {
-            let number = self.recorder.invoke(Call::Extend { hold, ttl: micros(self.ttl) })?;
+            let number = self.recorder.invoke(Call::Extend { hold, ttl: self.ttl })?;
             self.recorder.returned(number, held.extend(self.ttl).await)?;
         }
         loop {

@@ -102,11 +102,18 @@ pub fn acknowledged(history: &History) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Made;
+    use crate::history::{Made, Time};
 
     fn write(number: u64, resource: &str, outcome: Outcome) -> Made {
         let call = Call::Write { resource: resource.to_owned(), fence: 1 };
-        Made { process: "p".to_owned(), number, call, invoked: 0, returned: Some(1), outcome }
+        Made {
+            process: "p".to_owned(),
+            number,
+            call,
+            invoked: Time::ZERO,
+            returned: Some(Time::ZERO),
+            outcome,
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use quorate::config::MAX_TTL;
 use quorate::seam::Random;
-use quorate::{Init, Redlock, SetError};
+use quorate::{Builder, Init, Redlock, SetError};
 use quorate_testkit::Dice;
 use rslock::LockManager;
 use serde::{Deserialize, Serialize};
@@ -181,13 +181,18 @@ impl Workload {
     }
 
     async fn open(&self) -> io::Result<Cycle> {
+        self.open_with(|builder| builder).await
+    }
+
+    /// Opens it with these settings of Quorate.
+    async fn open_with(&self, settings: impl FnOnce(Builder) -> Builder) -> io::Result<Cycle> {
         let recorder = Recorder::open(&self.history, &*self.process)?;
         let store = Store::open(&self.store).await.map_err(io::Error::other)?;
-        Ok(Cycle { locks: self.locks()?, store, recorder, ttl: self.ttl })
+        Ok(Cycle { locks: self.locks(settings)?, store, recorder, ttl: self.ttl })
     }
 
     /// What it locks by.
-    fn locks(&self) -> io::Result<Locks> {
+    fn locks(&self, settings: impl FnOnce(Builder) -> Builder) -> io::Result<Locks> {
         Ok(match &self.subject {
             Subject::Quorate(kinds) => {
                 let builder = Redlock::builder().masters(&self.masters).ttl(self.ttl);
@@ -200,7 +205,7 @@ impl Workload {
                 } else {
                     builder.max_ttl(self.ttl)
                 };
-                Locks::Quorate(builder.build().map_err(io::Error::other)?, kinds.clone())
+                Locks::Quorate(settings(builder).build().map_err(io::Error::other)?, kinds.clone())
             }
             Subject::Rslock => {
                 let mut manager = LockManager::new(self.masters.clone());

@@ -46,7 +46,9 @@ impl Workload {
     ///
     /// As [`run`](Self::run).
     pub async fn hold_and_wait(self, leases: Leases, stop: CancellationToken) -> io::Result<()> {
-        let cycle = Arc::new(self.open().await?);
+        // While a master is replaced, all others have to answer, and a busy machine may stand still
+        // for longer than the default time-out.
+        let cycle = Arc::new(self.open_with(|builder| builder.timeout(self.ttl / 4)).await?);
         cycle.locks.connect().await;
         let mut tasks = self.tasks(&cycle, &stop, |cycle, dice, stop| async move {
             while !stop.is_cancelled() {

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::kind::{Kind, LOCKS};
 use super::votes;
-use crate::history::{self, Micros, NoVote, Outcome, Share, micros, now};
+use crate::history::{self, NoVote, Outcome, Share, Time, now};
 use crate::naive::{self, Naive};
 
 /// The longest pause between two tries for a lock of rslock, which rslock is given.
@@ -90,7 +90,7 @@ pub(super) struct Refused {
 #[derive(Debug)]
 pub(super) enum Held {
     Quorate(compat::UnfencedGuard),
-    Rslock(rslock::Lock, Micros),
+    Rslock(rslock::Lock, Time),
     Naive(naive::NaiveHold),
 }
 
@@ -184,11 +184,11 @@ impl SubjectLock<'_> {
         ttl: Duration,
         wait: Duration,
     ) -> Result<Held, Refused> {
-        let over = now() + micros(wait);
+        let over = now() + wait;
         loop {
             match manager.lock(&*self.named.names[0], ttl).await {
                 Ok(lock) => {
-                    let deadline = now() + lock.validity_time as u64 * 1_000;
+                    let deadline = now() + Duration::from_millis(lock.validity_time as u64);
                     return Ok(Held::Rslock(lock, deadline));
                 }
                 Err(error) if now() >= over => return Err(unknown(&error.to_string()).into()),
@@ -205,7 +205,7 @@ impl Held {
             Self::Rslock(lock, _) => lock.val.iter().map(|byte| format!("{byte:02x}")).collect(),
             Self::Naive(hold) => hold.owner.clone(),
         };
-        let deadline = self.deadline().unwrap_or(0);
+        let deadline = self.deadline().unwrap_or_default();
         let fence = self.fence();
         Outcome::Granted { owner, deadline, fence, permit: self.permit() }
     }
@@ -217,10 +217,10 @@ impl Held {
 
     /// When its lease ends, also of one that is over: a process that stood still may look at it
     /// late. `None` where a guard that is lost does not know any more.
-    pub(super) fn deadline(&self) -> Option<Micros> {
+    pub(super) fn deadline(&self) -> Option<Time> {
         match self {
             Self::Quorate(guard) => {
-                Some(micros(guard.deadline().since(Moment::default()))).filter(|deadline| *deadline > 0)
+                Some(guard.deadline().since(Moment::default())).filter(|deadline| !deadline.is_zero())
             }
             Self::Rslock(_, deadline) => Some(*deadline),
             Self::Naive(hold) => Some(hold.deadline),
@@ -252,7 +252,7 @@ impl Held {
             Self::Quorate(guard) => {
                 guard.lost().await;
             }
-            Self::Rslock(_, deadline) => sleep(Duration::from_micros(deadline.saturating_sub(now()))).await,
+            Self::Rslock(_, deadline) => sleep(deadline.saturating_sub(now())).await,
             Self::Naive(_) => pending().await,
         }
     }
@@ -318,7 +318,7 @@ mod tests {
         let held = Held::Quorate(lock.acquire().await.unwrap().into());
         let ends = held.deadline().unwrap();
         while now() <= ends {
-            sleep(Duration::from_micros(ends.saturating_sub(now()) + 1)).await;
+            sleep(ends.saturating_sub(now()) + Duration::from_micros(1)).await;
         }
         assert!(held.deadline().is_none_or(|deadline| deadline == ends));
     }

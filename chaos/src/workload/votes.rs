@@ -25,6 +25,7 @@ fn why(outcome: &Outcome) -> Option<&'static str> {
             Refusal::Stale => "overtaken",
             _ => "error",
         },
+        Outcome::Answered(_) => "no time",
         Outcome::Unreachable(_) => "unreachable",
         Outcome::Unknown(_) => "no answer",
         _ => return None,
@@ -43,13 +44,22 @@ mod tests {
             refused(Refusal::Quarantined),
             Outcome::Pending,
             refused(Refusal::Clock),
+            Outcome::Answered("".into()),
             Outcome::Unreachable("gone".into()),
             refused(Refusal::NoPermission),
         ];
         let outcomes: Vec<_> = outcomes.iter().map(why).collect();
         assert_eq!(
             outcomes,
-            [None, Some("quarantine"), None, Some("clock"), Some("unreachable"), Some("error")]
+            [
+                None,
+                Some("quarantine"),
+                None,
+                Some("clock"),
+                Some("no time"),
+                Some("unreachable"),
+                Some("error"),
+            ]
         );
     }
 }

@@ -8,26 +8,31 @@ use std::process::Command;
 use quorate_chaos::Client;
 use quorate_chaos::history::{
     Call, Event, FaultRecord, History, Line, Lock, NoVote, Outcome, Pause, ReadError, Recorder, Share,
-    Struck, now, read, read_file,
+    Struck, Time, now, read, read_file,
 };
 use tempfile::TempDir;
 
 use crate::until;
+
+fn micros(time: u64) -> Time {
+    Time::from_micros(time)
+}
 
 fn lock() -> Lock {
     Lock { kind: "mutex".to_owned(), names: vec!["l".to_owned()], share: Share::Exclusive }
 }
 
 fn acquire() -> Call {
-    Call::Acquire { lock: lock(), ttl: 2_000_000, wait: 500_000 }
+    Call::Acquire { lock: lock(), ttl: micros(2_000_000), wait: micros(500_000) }
 }
 
 fn granted(deadline: u64) -> Outcome {
+    let deadline = micros(deadline);
     Outcome::Granted { owner: "9f0c:1".to_owned(), deadline, fence: Some(7), permit: None }
 }
 
 fn line(at: u64, event: Event) -> Line {
-    Line { at, process: "p".to_owned(), event }
+    Line { at: micros(at), process: "p".to_owned(), event }
 }
 
 fn invoke(at: u64, number: u64, call: Call) -> Line {
@@ -84,22 +89,23 @@ fn a_guard_is_what_its_lines_say() {
     let lines = [
         invoke(10, 0, acquire()),
         returned(20, 0, granted(100)),
-        line(50, Event::Deadline { hold: 0, deadline: 150 }),
-        invoke(60, 1, Call::Extend { hold: 0, ttl: 90 }),
-        returned(61, 1, Outcome::Extended { deadline: 160 }),
+        line(50, Event::Deadline { hold: 0, deadline: micros(150) }),
+        invoke(60, 1, Call::Extend { hold: 0, ttl: micros(90) }),
+        returned(61, 1, Outcome::Extended { deadline: micros(160) }),
         invoke(70, 2, Call::Release { hold: 0 }),
         returned(75, 2, Outcome::Released),
         line(80, Event::Lost { hold: 0 }),
     ];
     let whole = history(&lines);
     let hold = &whole.holds[0];
-    assert_eq!((hold.asked, hold.granted, hold.deadline), (10, 20, 160));
-    assert_eq!((hold.given_back, hold.free, hold.lost, hold.fence), (Some(70), Some(75), Some(80), Some(7)));
-    assert_eq!((hold.window_end(), whole.calls.len(), whole.end), (70, 3, 80));
-    assert_eq!(history(&lines[..4]).holds[0].window_end(), 150);
+    assert_eq!([hold.asked, hold.granted, hold.deadline], [10, 20, 160].map(micros));
+    let ends = [hold.given_back, hold.free, hold.lost].map(Option::unwrap);
+    assert_eq!((ends, hold.fence), ([70, 75, 80].map(micros), Some(7)));
+    assert_eq!(([hold.window_end(), whole.end], whole.calls.len()), ([70, 80].map(micros), 3));
+    assert_eq!(history(&lines[..4]).holds[0].window_end(), micros(150));
     let lost =
         [&lines[..2], &[line(40, Event::Lost { hold: 0 }), line(45, Event::Lost { hold: 0 })]].concat();
-    assert_eq!(history(&lost).holds[0].window_end(), 40, "when the loss was first reported");
+    assert_eq!(history(&lost).holds[0].window_end(), micros(40), "when the loss was first reported");
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn what_nobody_knows_stays_unknown() {
     assert!(matches!(never.outcome, Outcome::Unknown { .. }) && never.returned.is_none());
     let unknown = Outcome::Unknown { why: "no quorum answered".to_owned() };
     let second = made(&[invoke(10, 0, acquire()), returned(20, 0, unknown.clone())]);
-    assert_eq!((second.outcome, second.returned), (unknown, Some(20)));
+    assert_eq!((second.outcome, second.returned), (unknown, Some(micros(20))));
     let release = [
         invoke(10, 0, acquire()),
         returned(20, 0, granted(100)),
@@ -117,7 +123,7 @@ fn what_nobody_knows_stays_unknown() {
         returned(40, 1, Outcome::Unknown { why: String::new() }),
     ];
     let hold = history(&release).holds.pop().unwrap();
-    assert_eq!((hold.given_back, hold.free), (Some(30), None));
+    assert_eq!((hold.given_back, hold.free), (Some(micros(30)), None));
 }
 
 #[test]
@@ -130,10 +136,10 @@ fn processes_that_stood_still_or_were_killed_are_known() {
         line(40, Event::Killed { process: process() }),
         line(60, Event::Quiet),
     ];
-    let pause = |from, to| Pause { process: process(), from, to };
+    let pause = |from, to| Pause { process: process(), from: micros(from), to };
     let history = history(&lines);
-    assert_eq!(history.pauses, [pause(10, Some(20)), pause(30, Some(u64::MAX)), pause(40, None)]);
-    assert_eq!((history.quiet, history.calm), (Some(60), None));
+    assert_eq!(history.pauses, [pause(10, Some(micros(20))), pause(30, Some(Time::MAX)), pause(40, None)]);
+    assert_eq!((history.quiet, history.calm), (Some(micros(60)), None));
 }
 
 #[test]
@@ -150,7 +156,12 @@ fn a_fault_lasts_until_it_is_healed() {
         line(20, Event::Strikes { fault: fault(1) }),
         line(30, Event::Healed { fault: fault(0) }),
     ];
-    let struck = |number, from, to| Struck { fault: fault(number), from, to, before: Vec::new() };
+    let struck = |number, from, to: Option<u64>| Struck {
+        fault: fault(number),
+        from: micros(from),
+        to: to.map(micros),
+        before: Vec::new(),
+    };
     assert_eq!(history(&lines).faults, [struck(0, 10, Some(30)), struck(1, 20, None)]);
 }
 
@@ -169,7 +180,8 @@ fn masters_of_a_fault_are_healed_one_by_one() {
         line(40, Event::Healed { fault: fault() }),
     ];
     let until = |lines: &[Line]| [0, 2].map(|master| history(lines).faults[0].until(master));
-    assert_eq!((until(&lines), until(&lines[..2])), ([Some(40), Some(20)], [None, Some(20)]));
+    let [first, second] = [40, 20].map(|at| Some(micros(at)));
+    assert_eq!((until(&lines), until(&lines[..2])), ([first, second], [None, second]));
 }
 
 #[test]
@@ -178,7 +190,7 @@ fn masters_without_a_vote_are_known_and_so_is_what_a_history_is_of() {
     let answer = Event::Return { number: 0, outcome: granted(100), no_vote: no_vote.clone() };
     let whole = history(&[invoke(10, 0, acquire()), line(20, answer)]);
     let found: Vec<_> = whole.abstentions.iter().map(|one| (one.at, one.of.clone())).collect();
-    assert_eq!((found, whole.run), (vec![(20, no_vote[0].clone())], None));
+    assert_eq!((found, whole.run), (vec![(micros(20), no_vote[0].clone())], None));
 }
 
 #[test]
@@ -212,7 +224,7 @@ fn a_process_writes() {
     while !ends(std::io::stdin().read_line(&mut String::new())) {
         for _ in 0..200 {
             let number = recorder.invoke(acquire()).unwrap();
-            recorder.returned(number, granted(now() + 1_000)).unwrap();
+            recorder.returned(number, Outcome::Released).unwrap();
         }
         recorder.invoke(acquire()).unwrap(); // and it never returns
     }

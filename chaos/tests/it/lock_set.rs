@@ -9,7 +9,7 @@ use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use quorate_chaos::checkers::store;
-use quorate_chaos::history::{Event, Line, Micros, Outcome};
+use quorate_chaos::history::{Event, Line, Outcome, Time};
 use quorate_chaos::nemesis::{Clients, Fault, What};
 use quorate_chaos::run::{Role, Setting};
 use quorate_chaos::workload::lock_set::{Care, acknowledged, lost};
@@ -43,7 +43,7 @@ struct Figures {
 
 /// The client that was granted the lock last, and when. It reads no more lines than it has to: a
 /// holder is soon another one.
-fn last_granted(history: &Path) -> Option<(Micros, usize)> {
+fn last_granted(history: &Path) -> Option<(Time, usize)> {
     let text = std::fs::read_to_string(history).unwrap();
     let mut lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     let is_grant =

@@ -45,5 +45,8 @@ fn masters_that_restarted_have_no_vote_and_are_healed_one_by_one() {
     assert!(struck.until(0) < struck.until(2) && struck.until(2) <= struck.to, "{struck:?}");
     assert_eq!(history.run, Some(run.clone()));
     let Run { subject, kinds, compose, ttl, .. } = run;
-    assert_eq!((&*subject, kinds, compose, ttl), ("quorate", vec!["mutex".to_owned()], false, 5_000_000));
+    assert_eq!(
+        (&*subject, kinds, compose, ttl),
+        ("quorate", vec!["mutex".to_owned()], false, Duration::from_secs(5))
+    );
 }

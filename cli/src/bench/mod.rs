@@ -14,15 +14,18 @@ mod table;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use quorate_cli::out;
+
 use self::measure::{Bench, Measured};
 use self::plan::Plan;
 use self::report::{Report, Setting};
+
 use crate::args::BenchArgs;
 use crate::exit::{self, Code, Failure};
-use crate::job;
 use crate::page;
 use crate::progress::Progress;
-use crate::say::{self, out};
+use crate::say;
+use crate::signals;
 
 /// How long masters have to hear of the last releases, before those are left to the TTL.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -32,7 +35,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     if let Some(file) = &args.html {
         page::check_place("--html", file)?;
     }
-    let mut signals = job::fatal_signals()?;
+    let mut signals = signals::fatal_signals()?;
     let options = args.masters.options()?;
     let began = UNIX_EPOCH.elapsed().unwrap_or_default();
     let redlock = args.masters.client()?;
@@ -42,7 +45,7 @@ pub(crate) async fn bench(args: BenchArgs) -> Result<Code, Failure> {
     let bench = Bench::new(&redlock, &plan, &progress);
     let ended = tokio::select! {
         ended = bench.measure(&mut measured) => ended.map_err(Failure::from),
-        signal = job::next(&mut signals) => Err(Failure::new(job::code_of(signal), format!("ended by {signal}"))),
+        signal = signals::next(&mut signals) => Err(Failure::new(signals::code_of(signal), format!("ended by {signal}"))),
         never = progress.follow() => match never {},
     };
     redlock.shutdown(FLUSH).await; // a master that is dead never hears of it

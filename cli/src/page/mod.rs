@@ -1,7 +1,7 @@
 //! Reports as one HTML page that needs nothing else: no script, no other file, no network. Pure,
 //! except for writing the file.
 
-pub(crate) mod scale;
+pub mod scale;
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::exit::{self, Failure};
 const STYLE: &str = include_str!("style.css");
 
 /// A page with this content, and what its style has besides.
-pub(crate) fn page(title: &str, style: &str, content: &str) -> String {
+pub fn page(title: &str, style: &str, content: &str) -> String {
     format!(
         r#"<!doctype html>
 <html lang="en">
@@ -33,7 +33,7 @@ pub(crate) fn page(title: &str, style: &str, content: &str) -> String {
 }
 
 /// Text as it may stand in HTML, between tags or in a quoted attribute.
-pub(crate) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -49,31 +49,33 @@ pub(crate) fn escaped(text: &str) -> String {
 }
 
 /// The numbers that most people look for: what, how much, and its unit.
-pub(crate) fn tiles(tiles: &[(String, String, &str)]) -> String {
+pub fn tiles(tiles: &[(String, String, &str)]) -> String {
     let tile = |(what, value, unit): &(String, String, &str)| {
         format!("<div><dt>{what}</dt><dd>{value} <small>{unit}</small></dd></div>\n")
     };
     format!("<dl class=\"tiles\">\n{}</dl>\n", tiles.iter().map(tile).collect::<String>())
 }
 
-pub(crate) fn section(title: &str, text: &str, content: &str) -> String {
+/// A section of a page.
+pub fn section(title: &str, text: &str, content: &str) -> String {
     format!("<section>\n<h2>{title}</h2>\n<p>{text}</p>\n{content}</section>\n")
 }
 
-pub(crate) fn table(heads: &str, rows: &str) -> String {
+/// A table, by its heads and rows.
+pub fn table(heads: &str, rows: &str) -> String {
     format!(
         "<div class=\"scroll\"><table>\n<thead>\n{heads}\n</thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 }
 
 /// A command line that can be typed again.
-pub(crate) fn command(words: &[String]) -> String {
+pub fn command(words: &[String]) -> String {
     let words: Vec<_> = words.iter().map(|word| format!("<span>{}</span>", escaped(word))).collect();
     format!("<pre>{}</pre>\n", words.join(" "))
 }
 
 /// A whole number, with its thousands set apart.
-pub(crate) fn whole(number: f64) -> String {
+pub fn whole(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -86,7 +88,7 @@ pub(crate) fn whole(number: f64) -> String {
 }
 
 /// Finds out before what is reported happens, not after it, that a file cannot be there.
-pub(crate) fn check_place(option: &str, file: &Path) -> Result<(), Failure> {
+pub fn check_place(option: &str, file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let wrong = match (folder.is_dir(), file.is_dir()) {
         (false, _) => format!("there is no folder {}", folder.display()),
@@ -97,7 +99,7 @@ pub(crate) fn check_place(option: &str, file: &Path) -> Result<(), Failure> {
 }
 
 /// Writes a page there.
-pub(crate) fn write(option: &str, file: &Path, page: String) -> Result<(), Failure> {
+pub fn write(option: &str, file: &Path, page: String) -> Result<(), Failure> {
     std::fs::write(file, page).map_err(|error| Failure::of_file(exit::FAILED, option, file, error))
 }
 

@@ -4,16 +4,17 @@ use std::ops::Range;
 
 /// A linear or logarithmic axis, with a tick at each end.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub struct Scale {
     log: bool,
-    pub(crate) ticks: Vec<f64>,
+    /// The values that it shows.
+    pub ticks: Vec<f64>,
     from: f64,
     to: f64,
 }
 
 impl Scale {
     /// A logarithmic axis that holds these values, which are above zero, from one place to another.
-    pub(crate) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+    pub fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
         let (least, most) = bounds(values.into_iter().filter(|value| *value > 0.0))?;
         let steps = |kept: &[f64]| {
             let decades = (least.log10().floor() as i32 - 1)..=(most.log10().ceil() as i32);
@@ -26,7 +27,7 @@ impl Scale {
     }
 
     /// A linear axis from zero that holds these values, from one place to another.
-    pub(crate) fn linear(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
+    pub fn linear(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Option<Self> {
         let (_, most) = bounds(values)?;
         let most = most.max(1e-3);
         let rough = most / 5.0;
@@ -37,13 +38,13 @@ impl Scale {
     }
 
     /// Whether a value is on the axis.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    pub fn holds(&self, value: f64) -> bool {
         self.ticks.first().is_some_and(|least| value >= *least)
             && self.ticks.last().is_some_and(|most| value <= *most)
     }
 
     /// Where a value is; at the nearer end if it is outside.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let on = |value: f64| if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
         let (Some(least), Some(most)) = (self.ticks.first(), self.ticks.last()) else { return self.from };
         let share = (on(value) - on(*least)) / (on(*most) - on(*least));
@@ -69,7 +70,7 @@ fn around(ticks: Vec<f64>, least: f64, most: f64) -> Vec<f64> {
 }
 
 /// The lines of a vertical axis across a chart, and their numbers beside it.
-pub(crate) fn grid(y: &Scale, x: Range<f64>, number: impl Fn(f64) -> String) -> String {
+pub fn grid(y: &Scale, x: Range<f64>, number: impl Fn(f64) -> String) -> String {
     let start = x.start;
     let end = x.end;
     let beside = x.start - 8.0;
@@ -83,7 +84,7 @@ pub(crate) fn grid(y: &Scale, x: Range<f64>, number: impl Fn(f64) -> String) -> 
 }
 
 /// A tick's number, without zeros that say nothing.
-pub(crate) fn tick(value: f64) -> String {
+pub fn tick(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

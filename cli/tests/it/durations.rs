@@ -23,7 +23,6 @@ const VERBS: &[(&[&str], &[&str])] = &[
     (&["release"], &["l", "--owner", "00000000-0000-0000-0000-000000000007:1"]),
     (&["doctor"], &[]),
     (&["bench"], &[]),
-    (&["chaos"], &[]),
 ];
 
 /// The pause of `demo` is only slept.

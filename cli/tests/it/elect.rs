@@ -318,15 +318,16 @@ fn an_observer_prints_who_leads_a_line_each_change() {
     let folder = TempDir::new().unwrap();
     let (mut text, mut json) = (Observer::start(&masters, &[]), Observer::start(&masters, &["--json"]));
     assert_eq!(text.prints("leads"), "nobody leads");
-    let nobody = r#"{"name":"l","state":"nobody","owner":null,"term":null}"#;
+    let nobody = r#"{"name":"l","state":"nobody"}"#;
     assert_eq!(json.prints("name"), nobody);
     for _ in 0..2 {
         let leader = Candidate::start(&masters, &folder, "leader", &[], "exec sleep 60");
         leader.leads(1);
         let (_, term, owner) = leader.terms().remove(0);
         assert_eq!(text.prints("in term"), format!("{owner} leads, in term {term}"));
-        let led = format!(r#"{{"name":"l","state":"led","owner":"{owner}","term":{term}}}"#);
-        assert_eq!(json.prints("led"), led);
+        let led =
+            format!(r#"{{"name":"l","state":"leader","owner":"{owner}","term":{term},"is_ours":false}}"#);
+        assert_eq!(json.prints("leader"), led);
         leader.signal(Signal::TERM);
         std::fs::remove_file(&leader.file).unwrap();
         leader.ended();
@@ -336,7 +337,7 @@ fn an_observer_prints_who_leads_a_line_each_change() {
     masters[0].kill();
     masters[1].kill();
     assert_eq!(text.prints("leads"), "it is not known who leads");
-    assert_eq!(json.prints("name"), r#"{"name":"l","state":"unknown","owner":null,"term":null}"#);
+    assert_eq!(json.prints("name"), r#"{"name":"l","state":"unknown"}"#);
     kill_process(Pid::from_child(&text.command), Signal::INT).unwrap();
     assert_eq!(text.command.wait().unwrap().code(), Some(128 + 2));
 }

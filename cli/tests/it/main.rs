@@ -7,8 +7,6 @@
 )]
 
 mod bench;
-mod chaos;
-mod compose;
 mod doctor;
 mod durations;
 mod elect;

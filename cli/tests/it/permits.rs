@@ -144,12 +144,13 @@ fn a_status_shows_each_permit_that_is_held_and_a_release_takes_the_one_of_the_ow
     assert_eq!(code, 0, "{out}");
     assert!(out.contains(&format!("permit {number}  {owner} (")), "{out}");
     assert!(out.ends_with("semaphore \"l\": 1 of 2 permits are free\n"), "{out}");
+    assert!(!out.contains(" \n"), "no line ends with a space: {out}");
     let shown = seen();
     assert_eq!((&shown["state"], &shown["free"], &shown["permits"]), (&"free".into(), &1.into(), &2.into()));
     let held = &shown["held"][0];
     assert_eq!((&held["permit"], &held["owner"]), (&number.into(), &owner.as_str().into()), "{shown}");
     assert!((1..=10_000).contains(&held["remaining_ms"].as_u64().unwrap()), "{shown}");
-    assert_eq!(shown["masters"][0]["state"], "held");
+    assert_eq!(shown["votes"][0]["outcome"], "held");
 
     let two = job(&masters, "2", &files[1]);
     wait_until("both jobs", || status().1.ends_with("semaphore \"l\": all of 2 permits are held\n"));

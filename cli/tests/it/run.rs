@@ -402,6 +402,22 @@ fn a_job_whose_lock_is_broken_is_ended_at_its_next_renewal() {
     assert!(error.contains("was lost"), "{error}");
 }
 
+/// What it sent before it was ended may be under way.
+#[test]
+fn a_job_that_was_ended_leaves_the_lock_delay() {
+    let masters = start(3);
+    let lease = ["--ttl", "2s", "--grace", "600ms", "--lock-delay", "20s"];
+    let mut run =
+        quorate(&masters).args(["run", "l"]).args(lease).args(["--", "sleep", "60"]).spawn().unwrap();
+    wait_until("the lock", || masters.keys().len() == 3);
+    (0..2).for_each(|i| masters[i].freeze());
+    assert_eq!(run.wait().unwrap().code(), Some(76));
+    (0..2).for_each(|i| masters[i].thaw());
+    let (code, _, error) =
+        output(quorate(&masters).args(["run", "l", "-n", "--timeout", "2s", "--", "true"]));
+    assert_eq!(code, 75, "{error}");
+}
+
 /// A job that ends with 7 when the gate is removed; its lease is not renewed meanwhile.
 struct Gated {
     run: Child,

@@ -40,8 +40,9 @@ fn a_status_says_who_holds_it_where_and_for_how_long() {
     hold(&masters, 4);
     let (code, out, _) = status();
     assert_eq!(code, 0);
+    assert!(!out.contains(" \n"), "no line ends with a space: {out}");
     let said = out.split_once(&format!("is held by {OWNER} on 4 masters, for ")).unwrap().1;
-    assert!(said.contains(" so far, for at most "), "{out}");
+    assert!(said.contains(" so far, expires in at most "), "{out}");
     for url in masters.urls() {
         assert!(out.contains(&url), "{out}");
     }
@@ -67,13 +68,13 @@ fn a_status_in_json_is_for_programs() {
     assert_eq!((&status["quorum"], &status["answered"]), (&2.into(), &2.into()));
     assert_eq!(status["held"][0]["owner"], OWNER);
     assert!(status["held"][0]["remaining_ms"].as_u64().unwrap() > 40_000);
-    assert_eq!(status["masters"][0]["state"], "held");
-    assert_eq!(status["masters"][0]["holds"], 2);
+    assert_eq!(status["votes"][0]["outcome"], "held");
+    assert_eq!(status["votes"][0]["holds"], 2);
     assert_eq!(status["masters"][0]["standing"], "trusted");
     assert_eq!(status["masters"][2]["standing"], "unknown");
     assert_eq!(status["quarantine_ms"], Value::Null);
-    assert_eq!(status["masters"][2]["state"], "unreachable");
-    assert!(status["masters"][2]["detail"].as_str().unwrap().contains("refused"));
+    assert_eq!(status["votes"][2]["outcome"], "unreachable");
+    assert!(status["votes"][2]["detail"].as_str().unwrap().contains("refused"));
     masters[1].kill();
     let (code, out, _) = show();
     let status: Value = serde_json::from_str(&out).unwrap();
@@ -88,6 +89,7 @@ fn a_list_shows_every_name_with_its_holder() {
     hold(&masters, 2);
     let (code, out, error) = list(&[]);
     assert_eq!(code, 0, "{error}");
+    assert!(!out.contains(" \n"), "no line ends with a space: {out}");
     let shown = out.lines().find(|line| line.contains(OWNER)).unwrap();
     assert!(shown.trim_start().starts_with("l  ") && shown.contains(" lock "), "{out}");
     let line: Value = serde_json::from_str(&list(&["--json"]).1).unwrap();

@@ -6,11 +6,12 @@ use std::time::Duration;
 use quorate::seam::{
     Delivery, Failure, Handshake, Hello, HelloOutcome, LinkState, Message, Reach, SessionHeader, Value,
 };
+use quorate_history::{OutOfReach, Time};
 use tokio::time::Instant;
 
 use super::Link;
 use super::network::{Greeting, Request, RequestKind};
-use crate::history::{OutOfReach, Time};
+use crate::client::process_name;
 
 impl Link {
     /// Changes the link, tells callers, and does what the link wants then. To be called when the
@@ -63,10 +64,10 @@ impl Link {
             Reach::Up => self.up.notify_waiters(),
             Reach::Silent => {
                 let asked = state.network.oldest_question();
-                let client = self.process.number;
+                let process = process_name(self.process.number);
                 let master = self.server.number;
                 let at = self.world.now();
-                let found = OutOfReach { client, master, asked, at };
+                let found = OutOfReach { process, master, asked, at };
                 self.world.recorder.with(|history| history.out_of_reach.push(found));
             }
             _ => {}

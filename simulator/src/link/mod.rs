@@ -11,19 +11,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use network::Network;
 use quorate::config::DEFAULT_TIMEOUT;
 use quorate::seam::{Handshake, LinkState, SessionHeader};
+use quorate_history::Time;
 use quorate_testkit::Dice;
 use tokio::sync::Notify;
 
 use crate::clocks::Chance;
 use crate::hearing::Hearing;
-use crate::history::Time;
 use crate::process::Process;
 use crate::server::Server;
 use crate::world::World;
 
-use network::Network;
 pub(crate) use network::Weather;
 
 /// A client's way to one master.

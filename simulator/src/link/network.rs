@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate::seam::{Call, Failure, Hello, Script, SessionHeader, Value};
+use quorate_history::Time;
 
-use crate::history::Time;
 use crate::pipe::Pipe;
 
 /// How the network behaves on one link.

@@ -3,5 +3,4 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
-mod command;
 mod runs;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use quorate_simulator::history::{Attempt, AttemptOutcome, History, Hold};
-use quorate_simulator::{Kind, Locks, Plan, Profile, checkers, run, shrink};
+use quorate_history::{Call, History, Hold, Made, Outcome, Share, Time, checkers};
+use quorate_simulator::{Kind, Locks, MASTERS, Plan, Profile, run, shrink};
 
 /// The first seed that violates a property, and which.
 fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan, &'static str)> {
@@ -16,7 +16,7 @@ fn first(profile: Profile, seeds: std::ops::RangeInclusive<u64>) -> Option<(Plan
 
 #[test]
 fn a_seed_decides_everything() {
-    let kinds = [Kind::RestartEmpty, Kind::Members, Kind::MixedLists, Kind::LostSets];
+    let kinds = [Kind::RestartEmpty, Kind::Members, Kind::MixedLists, Kind::LostSets, Kind::CutShort];
     for profile in kinds.map(Profile::Outside).into_iter().chain([Profile::Inside]) {
         for seed in 1..=4 {
             let traced = move || run(&Plan::new(seed, profile), true).trace;
@@ -50,13 +50,9 @@ fn the_set_changes_and_nothing_is_violated() {
     let runs: Vec<_> = (1..=4).map(|seed| (seed, run(&Plan::new(seed, profile), false))).collect();
     for (seed, run) in &runs {
         assert!(run.violations.is_empty(), "seed {seed}: {:?}", run.violations);
-        assert!(
-            run.history.changes >= 1 && run.history.holds.len() > 20,
-            "seed {seed}: {:?}",
-            run.history.changes
-        );
+        assert!(run.changes >= 1 && run.history.holds.len() > 20, "seed {seed}: {:?}", run.changes);
     }
-    let changes: u64 = runs.iter().map(|(_, run)| run.history.changes).sum();
+    let changes: u64 = runs.iter().map(|(_, run)| run.changes).sum();
     assert!(changes >= 15, "{changes}");
 }
 
@@ -81,9 +77,26 @@ fn lost_sets_begin_again_and_nothing_is_violated() {
     assert!(ends("  calm\n") >= 1, "all clients are clients of some of them");
 }
 
-/// The kinds that locks are guarded against: those of `any`, and three by themselves.
+/// A change is cut short, and operators recover the set. `scripts/test.sh` runs more of them.
+#[test]
+fn a_change_is_cut_short_and_nothing_is_violated() {
+    let run = |seed| run(&Plan::new(seed, Profile::Outside(Kind::CutShort)), true);
+    let runs: Vec<_> = (1..=10).map(|seed| (seed, run(seed))).collect();
+    for (seed, run) in &runs {
+        assert!(run.violations.is_empty(), "seed {seed}: {:?}", run.violations);
+        assert!(run.changes >= 1 && run.history.holds.len() > 20, "seed {seed}: {:?}", run.changes);
+    }
+    let ends = |what| runs.iter().filter(|(_, run)| run.trace.contains(what)).count();
+    assert!(ends("is recovered") >= 2, "{} are recovered", ends("is recovered"));
+    let restarted =
+        runs.iter().filter(|(_, run)| run.trace.matches("is down for").count() == MASTERS).count();
+    assert!(restarted >= 1, "all masters restart in turn in some of them");
+}
+
+/// The kinds that locks are guarded against: those of `any`, and four by themselves.
 fn guarded() -> impl Iterator<Item = Kind> {
-    Kind::guarded(Locks::default()).into_iter().chain([Kind::MixedLists, Kind::LateHandshake, Kind::LostSets])
+    let others = [Kind::MixedLists, Kind::LateHandshake, Kind::LostSets, Kind::CutShort];
+    Kind::guarded(Locks::default()).into_iter().chain(others)
 }
 
 /// What Redlock's argument excludes breaks plain Redlock, and the simulator says so. Where masters
@@ -95,7 +108,12 @@ fn each_fault_outside_of_the_assumptions_breaks_exclusion_where_masters_are_trus
     let is_stood = |kind: &Kind| {
         matches!(
             kind,
-            Kind::Clone | Kind::RenewalStrobe | Kind::MixedLists | Kind::LateHandshake | Kind::LostSets
+            Kind::Clone
+                | Kind::RenewalStrobe
+                | Kind::MixedLists
+                | Kind::LateHandshake
+                | Kind::LostSets
+                | Kind::CutShort
         )
     };
     for kind in guarded().filter(|kind| !is_stood(kind)) {
@@ -141,8 +159,8 @@ fn clients_with_another_list_ask_while_others_work() {
         begun.collect::<Vec<_>>()
     );
     let refused = |history: &History| {
-        let is_refused = |attempt: &&Attempt| history.refused.contains(&attempt.client);
-        history.attempts.iter().filter(is_refused).count()
+        let is_refused = |acquire: &&Made| history.refused.contains(&acquire.process);
+        acquires(history).filter(is_refused).count()
     };
     let sum: usize = runs.iter().map(|run| refused(&run.history)).sum();
     assert!(sum > 200, "{sum} acquires with another list");
@@ -190,8 +208,9 @@ fn inside_the_assumptions_plain_redlock_violates_nothing_either() {
 fn late_writes_are_refused() {
     let histories =
         (1..=10).map(|seed| run(&Plan::new(seed, Profile::Outside(Kind::ClockStep)), false).history);
-    let writes: Vec<_> = histories.flat_map(|history| history.writes).collect();
-    let refused = writes.iter().filter(|write| !write.accepted).count();
+    let calls = histories.flat_map(|history| history.calls);
+    let writes: Vec<_> = calls.filter(|made| matches!(made.call, Call::Write { .. })).collect();
+    let refused = writes.iter().filter(|write| write.outcome == Outcome::Rejected).count();
     assert!(refused > 50 && writes.len() > refused * 2, "{refused} of {}", writes.len());
 }
 
@@ -217,6 +236,14 @@ fn a_plan_that_violates_a_property_shrinks_to_a_few_steps_that_do() {
     assert!(longest < Some(700), "a person can read it: {longest:?}");
 }
 
+fn acquires(history: &History) -> impl Iterator<Item = &Made> {
+    history.calls.iter().filter(|made| matches!(made.call, Call::Acquire { .. }))
+}
+
+fn is_granted(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Granted { .. })
+}
+
 /// A run in which nothing happened violates nothing.
 #[test]
 fn storms_reach_what_they_are_about() {
@@ -226,22 +253,20 @@ fn storms_reach_what_they_are_about() {
         let sum: usize = histories.iter().map(counted).sum();
         assert!(sum >= 10, "{sum} {what}");
     };
-    let outcomes = |history: &History, wanted| {
-        history.attempts.iter().filter(|attempt| attempt.outcome == wanted).count()
+    let outcomes = |history: &History, wanted: fn(&Outcome) -> bool| {
+        acquires(history).filter(|acquire| wanted(&acquire.outcome)).count()
     };
-    count("grants", &|history| outcomes(history, AttemptOutcome::Granted));
-    count("denials", &|history| outcomes(history, AttemptOutcome::Failed));
-    count("cancellations", &|history| outcomes(history, AttemptOutcome::Cancelled));
+    count("grants", &|history| outcomes(history, is_granted));
+    count("denials", &|history| outcomes(history, |outcome| matches!(outcome, Outcome::Failed { .. })));
+    count("cancellations", &|history| outcomes(history, |outcome| *outcome == Outcome::Cancelled));
     count("losses", &|history| history.holds.iter().filter(|hold| hold.lost.is_some()).count());
     count("pauses", &|history| history.pauses.len());
     count("grants after a wait", &|history| {
-        let waited = |attempt: &&quorate_simulator::history::Attempt| {
-            attempt.outcome == AttemptOutcome::Granted
-                && attempt
-                    .ended
-                    .is_some_and(|ended| ended - attempt.began > std::time::Duration::from_millis(50))
+        let waited = |acquire: &&Made| {
+            let took = acquire.returned.map(|returned| returned - acquire.invoked);
+            is_granted(&acquire.outcome) && took > Some(Time::from_millis(50))
         };
-        history.attempts.iter().filter(waited).count()
+        acquires(history).filter(waited).count()
     });
     assert!(histories.iter().all(|history| history.calm.is_some()));
 }
@@ -253,26 +278,34 @@ fn permits_and_several_names_are_what_runs_are_about() {
     let runs =
         |locks| (1..=20).map(move |seed| run(&Plan::new(seed, Profile::Inside).of(locks), false).history);
     let semaphores: Vec<History> = runs(Locks::Semaphore).collect();
-    let sizes: BTreeSet<_> = semaphores.iter().filter_map(|history| history.permits).collect();
+    let size = |history: &History| match history.holds[0].lock.share {
+        Share::Permits(permits) => permits,
+        share => panic!("{share:?}"),
+    };
+    let sizes: BTreeSet<_> = semaphores.iter().map(size).collect();
     assert_eq!(sizes, (1..=4).collect());
     for history in &semaphores {
         let numbers: BTreeSet<_> = history.holds.iter().filter_map(|hold| hold.permit).collect();
-        assert_eq!(numbers, (0..history.permits.unwrap()).collect(), "each permit was had");
-        assert!(history.keys.iter().any(|key| key.is_entry && key.permit.is_some()), "they were looked at");
+        assert_eq!(numbers, (0..size(history)).collect(), "each permit was had");
+        assert!(history.entries.iter().any(|entry| entry.permit.is_some()), "they were looked at");
     }
     // With one permit less, as many would be too many.
-    let less =
-        semaphores.into_iter().map(|history| History { permits: history.permits.map(|n| n - 1), ..history });
-    assert!(less.filter(|history| !checkers::crowd::check(history).is_empty()).count() >= 15);
+    let less = semaphores.into_iter().map(|mut history| {
+        let share = Share::Permits(size(&history) - 1);
+        history.holds.iter_mut().for_each(|hold| hold.lock.share = share);
+        history
+    });
+    assert!(less.filter(|history| !checkers::permits::check(history).is_empty()).count() >= 15);
 
     let names: Vec<usize> =
-        runs(Locks::LockAll).flat_map(|history| history.holds).map(|hold| hold.names.len()).collect();
+        runs(Locks::LockAll).flat_map(|history| history.holds).map(|hold| hold.lock.names.len()).collect();
     for count in 1..=3 {
         let holds = names.iter().filter(|names| **names == count).count();
         assert!(holds > 50, "{holds} holds of {count} names");
     }
     let plain = run(&Plan::new(1, Profile::Inside), false).history;
-    assert!(plain.permits.is_none() && plain.holds.iter().all(|hold| hold.names.len() == 1));
+    let is_plain = |hold: &Hold| hold.lock.share == Share::Exclusive && hold.lock.names.len() == 1;
+    assert!(plain.holds.iter().all(is_plain));
 }
 
 /// Newcomers come while others wait for a fair lock: were those granted that are refused, some
@@ -281,8 +314,10 @@ fn permits_and_several_names_are_what_runs_are_about() {
 fn newcomers_come_while_others_wait() {
     let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::Fair), false).history;
     let barged = (1..=20).map(run).map(|mut history| {
-        let refused = history.attempts.iter_mut().filter(|attempt| attempt.outcome == AttemptOutcome::Failed);
-        refused.for_each(|attempt| attempt.outcome = AttemptOutcome::Granted);
+        let granted = history.calls.iter().map(|made| &made.outcome).find(|outcome| is_granted(outcome));
+        let granted = granted.unwrap().clone();
+        let refused = history.calls.iter_mut().filter(|made| matches!(made.outcome, Outcome::Failed { .. }));
+        refused.for_each(|made| made.outcome = granted.clone());
         history
     });
     let found = barged.filter(|history| !checkers::order::check(history).is_empty()).count();
@@ -301,24 +336,27 @@ fn readers_and_writers_are_what_runs_are_about() {
         let sum: usize = histories.iter().map(counted).sum();
         assert!(sum >= least, "{sum} {what}");
     };
-    let holds = |history: &History, shared| history.holds.iter().filter(|hold| hold.shared == shared).count();
+    let holds =
+        |history: &History, shared| history.holds.iter().filter(|hold| hold.reads() == shared).count();
     count("readers", 300, &|history| holds(history, true));
     count("writers", 200, &|history| holds(history, false));
     count("writers that read on", 5, &|history| {
         let downgrades = |reader: &&Hold| {
-            let of = |writer: &Hold| !writer.shared && writer.owner == reader.owner;
+            let of = |writer: &Hold| !writer.reads() && writer.owner == reader.owner;
             let goes_on = |writer: &Hold| {
                 writer.granted < reader.granted
                     && (reader.granted..reader.window_end()).contains(&writer.window_end())
             };
-            reader.shared && history.holds.iter().any(|writer| of(writer) && goes_on(writer))
+            reader.reads() && history.holds.iter().any(|writer| of(writer) && goes_on(writer))
         };
         history.holds.iter().filter(downgrades).count()
     });
-    count("entries that were looked at", 20, &|history| history.keys.iter().filter(|key| key.shared).count());
+    count("entries that were looked at", 20, &|history| {
+        history.entries.iter().filter(|entry| entry.shared).count()
+    });
     assert!(upgrades >= 5, "{upgrades} runs with one that reads and would write");
     let alone = histories.into_iter().map(|mut history| {
-        history.holds.iter_mut().for_each(|hold| hold.shared = false);
+        history.holds.iter_mut().for_each(|hold| hold.lock.share = Share::Exclusive);
         history
     });
     assert!(alone.filter(|history| !checkers::windows::check(history).is_empty()).count() >= 15);

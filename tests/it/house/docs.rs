@@ -61,7 +61,7 @@ fn a_comment_that_is_too_wide_is_found() {
     }
 }
 
-/// What looks like a file in a text: `link.rs`, `src/master/link.rs`, `../scripts/test.sh`.
+/// What looks like a file in a text: `state.rs`, `src/link/state.rs`, `../scripts/test.sh`.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || "_./-*".contains(c)));
     let words = words.map(|word| word.trim_end_matches('.'));
@@ -73,7 +73,7 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
     words.filter(is_file)
 }
 
-/// Docs and comments name files by their ends, as in `link.rs` or `master/link.rs`.
+/// Docs and comments name files by their ends, as in `state.rs` or `link/state.rs`.
 #[test]
 fn the_files_that_are_named_exist() {
     let mut there_are = BTreeSet::new();

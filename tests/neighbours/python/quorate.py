@@ -16,7 +16,7 @@ NOT_HANDLED = -1  # section 7
 BAND, UNSEEN, VAGUE, TOGETHER = 250_000, 500_000, 1_000_000, 2_000_000  # section 1
 RECONNECT = 50_000  # a master that could not be reached is not tried again for so long (not in the specification)
 NOTHING_RAN = ('NOSCRIPT', 'LOADING', 'BUSY', 'MASTERDOWN', 'NOAUTH', 'WRONGPASS')  # section 8
-NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'QUARANTINE', 'KIND')  # section 8: the first four rows
+NOTHING_WRITTEN = ('FORGOT', 'CLOCK', 'NOTIME', 'QUARANTINE', 'KIND')  # section 8: the first five rows
 TELL = ('KIND', 'WRONGTYPE', 'NOPERM', 'ERR ACL failure in script', 'ERR The user executing the script', 'REPLICA', 'EVICTS',
         'NOSET', 'OTHERSET', 'OTHERTERMS')  # waiting does not help
 FIELDS = {'set', 'member', 'members', 'incarnation', 'run_id', 'replid2', 'stamp', 'quarantine', 'generation', 'protocol',

@@ -1,0 +1,32 @@
+//! The masters whose votes count, from one change of the set to the next.
+
+use std::sync::Arc;
+
+use crate::wire::MasterSet;
+
+/// The members of one generation of a set, as one client knows them. All votes of a round are of
+/// the same.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Voters {
+    /// Names the generation, and the set.
+    pub(crate) view: u64,
+    pub(crate) masters: MasterSet,
+    /// Their names, in the order of their indices.
+    pub(crate) names: Box<[Arc<str>]>,
+}
+
+impl Voters {
+    /// The masters that a client was given.
+    pub(crate) fn given(names: &[Arc<str>]) -> Self {
+        Self { view: 0, masters: MasterSet::first(names.len()), names: names.into() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether these are most of them.
+    pub(crate) fn have_majority(&self, masters: MasterSet) -> bool {
+        self.masters.and(masters).len() * 2 > self.len()
+    }
+}
