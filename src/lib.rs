@@ -103,7 +103,7 @@ pub mod seam {
     pub use crate::set::{Contact, HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
     pub use crate::time::{BootClock, Clock};
     pub use crate::wire::{
-        Call, CallKind, Failure, Layer, NOT_HANDLED, ReplySink, SCRIPTS, Script, ScriptPart, Value, WordIter,
-        Words,
+        Call, CallKind, Failure, Layer, MasterIndex, NOT_HANDLED, ReplySink, SCRIPTS, Script, ScriptPart,
+        Value, WordIter, Words,
     };
 }

@@ -25,7 +25,7 @@ use crate::set::{
     Proposal, Standing,
 };
 use crate::time::Moment;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// How long to wait until the last masters know of a change: as long as a connection may take to
 /// open. Clients tell the other masters later, as these answer.
@@ -258,7 +258,7 @@ impl Engine {
     }
 
     /// The index of the master that joins under this name.
-    fn make_room(&self, name: &Arc<str>) -> Result<usize, SetError> {
+    fn make_room(&self, name: &Arc<str>) -> Result<MasterIndex, SetError> {
         self.dispatcher.trust().set().join(name).ok_or_else(no_room)
     }
 
@@ -357,7 +357,7 @@ impl Engine {
                 AcceptorReply::Promised(accepted) => drop(promises.by.insert(index, accepted)),
                 AcceptorReply::Rejected(ballot) => {
                     promises.highest = promises.highest.max(ballot);
-                    promises.later = promises.later.or([index].into_iter().collect());
+                    promises.later = promises.later.or(index.into());
                 }
                 AcceptorReply::Accepted => {}
                 AcceptorReply::Other(why) | AcceptorReply::NoAnswer(why) => {

@@ -10,7 +10,7 @@ use super::set_change::{Init, SetError, Tell};
 use crate::engine::{AcceptorReply, CONNECTING, Engine, quorum};
 use crate::set::{Ballot, Beginning, Event, Proposal, Standing, Trust, id};
 use crate::text::digest;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// How often to check again without news from a handshake.
 pub(super) const LOOK: Duration = Duration::from_millis(250);
@@ -197,7 +197,7 @@ impl Engine {
     }
 
     /// The masters that are no members of the set yet.
-    fn no_members(&self) -> Vec<(usize, Arc<str>, Standing)> {
+    fn no_members(&self) -> Vec<(MasterIndex, Arc<str>, Standing)> {
         let voters = self.dispatcher.voters();
         let all = voters.masters.iter().zip(&voters.names);
         let all = all.map(|(index, name)| (index, name.clone(), self.dispatcher.trust().standing_of(index)));
@@ -206,7 +206,7 @@ impl Engine {
     }
 
     /// Why a master has no place in the set yet.
-    pub(super) async fn why_away(&self, index: usize) -> String {
+    pub(super) async fn why_away(&self, index: MasterIndex) -> String {
         if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
             return why.to_string();
         }

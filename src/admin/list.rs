@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::set::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wire::{
-    CallKind, Failure, Kind, LIST, ListStep, MasterSet, ReplySink, Value, Words, key_pattern, name_of, step,
+    CallKind, Failure, Kind, LIST, ListStep, MasterIndex, MasterSet, ReplySink, Value, Words, key_pattern,
+    name_of, step,
 };
 
 /// How many keys a master looks at in one step. That takes a few milliseconds, and blocks all its
@@ -91,7 +92,7 @@ impl Engine {
         let prefix = &self.settings.prefix;
         let (to, mut taken) = mpsc::unbounded_channel();
         let steps: Arc<dyn ReplySink> = Arc::new(Forward { to, read });
-        let ask = |index: usize, cursor: u64| {
+        let ask = |index: MasterIndex, cursor: u64| {
             let words = Words::new(0).with("list").with(0).with(3);
             let words = words.with(key_pattern(prefix)).with(cursor).with(KEYS_A_STEP);
             let kind = CallKind::Vote { timeout: self.dispatcher.timeout() };

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::dispatch::{Dispatcher, Forward};
 use crate::set::{Accepted, Ballot, Event, Proposal, TimePrecision};
-use crate::wire::{CallKind, DECREE, Failure, Kind, Value};
+use crate::wire::{CallKind, DECREE, Failure, Kind, MasterIndex, Value};
 
 /// The name whose inspection tells the time; nobody has to hold it.
 const TIME_NAME: &str = "time";
@@ -39,7 +39,7 @@ impl Dispatcher {
         &self,
         proposal: Proposal,
         value: &str,
-    ) -> mpsc::UnboundedReceiver<(usize, AcceptorReply)> {
+    ) -> mpsc::UnboundedReceiver<(MasterIndex, AcceptorReply)> {
         let words = proposal.words(&self.trust().terms().decree, value, self.trust().trusted().low);
         let (to, heard) = mpsc::unbounded_channel();
         let kind = CallKind::Vote { timeout: self.timeout() };

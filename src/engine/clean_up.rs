@@ -21,7 +21,8 @@ use crate::backoff::Backoff;
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
 use crate::wire::{
-    CallKind, Failure, Leaving, MasterSet, Op, PlaceWanted, QUEUE_LIFE, ReplySink, Ticket, Value, outcome,
+    CallKind, Failure, Leaving, MasterIndex, MasterSet, Op, PlaceWanted, QUEUE_LIFE, ReplySink, Ticket,
+    Value, outcome,
 };
 
 /// Delays between tries on one master.
@@ -181,13 +182,13 @@ impl Engine {
     }
 
     /// A master has acknowledged a clean-up, or needs it no more.
-    fn note_acknowledged(&self, index: usize) {
+    fn note_acknowledged(&self, index: MasterIndex) {
         self.unacknowledged[index].fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Repeats a clean-up to one master until the master acknowledges it, or has left the set:
     /// nobody asks it any more then.
-    async fn repeat(self: Arc<Self>, index: usize, clean_up: CleanUpOp) {
+    async fn repeat(self: Arc<Self>, index: MasterIndex, clean_up: CleanUpOp) {
         let mut backoff = Backoff::new(RETRY.0, RETRY.1);
         let patience_ends = self.clock().now() + REFUSED_FOR;
         loop {
@@ -205,7 +206,7 @@ impl Engine {
     }
 
     /// Waits until a master answers. False when it has left the set.
-    async fn is_ready(&self, index: usize) -> bool {
+    async fn is_ready(&self, index: MasterIndex) -> bool {
         while !self.dispatcher.trust().set().is_no_member(index) {
             if tokio::time::timeout(RETRY.1, self.dispatcher.ready(index)).await.is_ok() {
                 return true;
@@ -215,7 +216,7 @@ impl Engine {
     }
 
     /// Sends a clean-up to one master once, and waits for the answer, however long that takes.
-    async fn send_and_wait(&self, index: usize, clean_up: &CleanUpOp) -> Outcome {
+    async fn send_and_wait(&self, index: MasterIndex, clean_up: &CleanUpOp) -> Outcome {
         let (to, mut answers) = mpsc::unbounded_channel();
         let sink = Arc::new(Forward { to, read: |answer, _| answer });
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
@@ -275,11 +276,11 @@ struct CleanUpSink {
 }
 
 impl ReplySink for CleanUpSink {
-    fn is_wanted(&self, _index: usize) -> bool {
+    fn is_wanted(&self, _index: MasterIndex) -> bool {
         true
     }
 
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, _time: Option<u64>) {
         let is_last = self.effort == Effort::Once || !is_overdue(&answer);
         let outcome = outcome(answer);
         if is_last && self.effort == Effort::UntilAcknowledged {

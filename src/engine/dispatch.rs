@@ -23,7 +23,8 @@ use crate::set::{Handshake, Terms, TimePrecision, Trust, Voters};
 use crate::time::Clock;
 use crate::vote::Refusal;
 use crate::wire::{
-    Call, CallKind, Failure, HOT, Kind, MasterSet, Op, ReplySink, Script, Subject, TrustedTime, Value, Words,
+    Call, CallKind, Failure, HOT, Kind, MasterIndex, MasterSet, Op, ReplySink, Script, Subject, TrustedTime,
+    Value, Words,
 };
 
 /// How many submissions are handed over before the masters' links get their turn.
@@ -63,7 +64,7 @@ impl Dispatcher {
     ) -> Arc<Self> {
         let names: Vec<_> = masters.iter().map(|(_, master)| master.name().clone()).collect();
         let trust = Trust::new(names, Terms::of(settings), clock.clone(), random);
-        let introduce = |(index, master): (usize, &Arc<dyn Master>)| {
+        let introduce = |(index, master): (MasterIndex, &Arc<dyn Master>)| {
             master.introduce(Handshake::new(trust.clone(), index));
         };
         masters.iter().for_each(introduce);
@@ -94,7 +95,7 @@ impl Dispatcher {
     }
 
     /// Connects to a master, and resolves when it answers; never where there is none.
-    pub(crate) fn ready(&self, index: usize) -> BoxFuture<'static, ()> {
+    pub(crate) fn ready(&self, index: MasterIndex) -> BoxFuture<'static, ()> {
         let master = self.masters.get(index);
         master.map_or_else(|| std::future::pending().boxed(), |master| master.ready())
     }
@@ -115,7 +116,7 @@ impl Dispatcher {
 
     /// Makes the master with this URL, or this name, if there is none at this index, and connects
     /// to it.
-    pub(crate) fn join(&self, index: usize, url: &str) {
+    pub(crate) fn join(&self, index: MasterIndex, url: &str) {
         if let Some(master) = self.masters.join(index, url) {
             master.introduce(Handshake::new(self.trust().clone(), index));
         }
@@ -310,16 +311,16 @@ impl Dispatcher {
 /// Hands each answer on, as what `read` makes of it and of the master's time, with the master's
 /// index. What nobody waits for any more is not sent.
 pub(crate) struct Forward<T> {
-    pub(crate) to: mpsc::UnboundedSender<(usize, T)>,
+    pub(crate) to: mpsc::UnboundedSender<(MasterIndex, T)>,
     pub(crate) read: fn(Result<Value, Failure>, Option<u64>) -> T,
 }
 
 impl<T: Send> ReplySink for Forward<T> {
-    fn is_wanted(&self, _index: usize) -> bool {
+    fn is_wanted(&self, _index: MasterIndex) -> bool {
         !self.to.is_closed()
     }
 
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>) {
         let _ = self.to.send((index, (self.read)(answer, time))); // the caller may be gone
     }
 }

@@ -25,7 +25,7 @@ use crate::set::MasterStatus;
 use crate::text::digest;
 use crate::time::Clock;
 use crate::wake::{LocalQueues, WakeHub};
-use crate::wire::{Kind, MasterSet, WakeChannelPrefix};
+use crate::wire::{ByMaster, Kind, MasterIndex, WakeChannelPrefix};
 
 /// One client's engine.
 pub(crate) struct Engine {
@@ -44,7 +44,7 @@ pub(crate) struct Engine {
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
     /// How many clean-ups each master has not acknowledged.
-    pub(super) unacknowledged: Box<[AtomicUsize]>,
+    pub(super) unacknowledged: ByMaster<AtomicUsize>,
     client: Uuid,
 }
 
@@ -60,7 +60,6 @@ impl Engine {
         let channel = format!("{}{}", WakeChannelPrefix(&settings.prefix), client.hyphenated()).into();
         let dispatcher =
             Dispatcher::new(masters.clone(), clock.clone(), random.clone(), &settings, &executor);
-        let unacknowledged = (0..MasterSet::INDICES).map(|_| AtomicUsize::new(0)).collect();
         let trust = dispatcher.trust().clone();
         let engine = Arc::new(Self {
             dispatcher,
@@ -73,7 +72,7 @@ impl Engine {
             tasks: TaskTracker::new(),
             changing: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
-            unacknowledged,
+            unacknowledged: ByMaster::all(AtomicUsize::default),
             client,
         });
         let following = Arc::downgrade(&engine);
@@ -213,7 +212,7 @@ impl Engine {
 
     /// The masters that have not acknowledged every clean-up, with how many they have not.
     pub(crate) fn unacknowledged(&self) -> impl Iterator<Item = (&Arc<str>, usize)> {
-        let left = |index: usize| self.unacknowledged[index].load(Ordering::Relaxed);
+        let left = |index: MasterIndex| self.unacknowledged[index].load(Ordering::Relaxed);
         let masters = self.dispatcher.masters().iter();
         masters.map(move |(index, master)| (master.name(), left(index))).filter(|(_, left)| *left > 0)
     }

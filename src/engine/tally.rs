@@ -16,7 +16,7 @@ use crate::set::{Trust, Voters};
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Clock, Moment, lease};
 use crate::vote::{Outcome, Record, Refusal, Silence, Vote};
-use crate::wire::{Decoded, Failure, MasterSet, ReplySink, Seen, Value, decode};
+use crate::wire::{Decoded, Failure, MasterIndex, MasterSet, ReplySink, Seen, Value, decode};
 
 /// What all rounds of a client share.
 pub(super) struct RoundContext {
@@ -273,7 +273,7 @@ impl Round {
     }
 
     /// Counts a master's vote, if it is the first of this master.
-    pub(super) fn vote(&self, index: usize, said: Decoded, heard: Moment) {
+    pub(super) fn vote(&self, index: MasterIndex, said: Decoded, heard: Moment) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
@@ -291,12 +291,12 @@ impl Round {
     }
 
     /// Counts a master that is not asked.
-    pub(super) fn count_unasked(&self, index: usize, reason: Refusal, why: &str) {
+    pub(super) fn count_unasked(&self, index: MasterIndex, reason: Refusal, why: &str) {
         self.vote(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
     }
 
     /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
-    fn weigh(&self, index: usize, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
+    fn weigh(&self, index: MasterIndex, mut said: Decoded, time: Option<u64>, heard: Moment) -> Decoded {
         if let Some(time) = time.filter(|time| *time > 0)
             && let Err(astray) = self.context.trust.hear_time(index, self.sent, heard, time)
             && said.outcome == Outcome::Granted
@@ -336,13 +336,13 @@ impl Round {
 }
 
 impl ReplySink for Round {
-    fn is_wanted(&self, index: usize) -> bool {
+    fn is_wanted(&self, index: MasterIndex) -> bool {
         let is_given_up =
             self.cancelled.load(Ordering::Relaxed) || self.epoch.as_ref().is_some_and(Epoch::is_over);
         !is_given_up && self.context.trust.votes_under(index, self.voters.view)
     }
 
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>) {
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>) {
         let heard = self.context.clock.now();
         let forgot = answer.is_ok() && time.is_none();
         let mut said = self.weigh(index, decode(answer), time, heard);
@@ -381,7 +381,7 @@ impl CastVote {
 
 impl Counted {
     /// Counts a master's first vote. Returns whether it was the first, of a voter: no other counts.
-    fn vote(&mut self, index: usize, vote: CastVote) -> bool {
+    fn vote(&mut self, index: MasterIndex, vote: CastVote) -> bool {
         if !self.masters.has(index) {
             return false;
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 
 use crate::set::{Contact, Handshake};
-use crate::wire::Call;
+use crate::wire::{Call, MasterIndex};
 
 /// One independent master.
 ///
@@ -34,7 +34,7 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     /// blocks, and can be called on any thread. A call is sent again only if the master refused it
     /// before it ran anything: it did not know the script, its record is another one, or this user
     /// may not do one of the operations in the message.
-    fn call(&self, call: Arc<Call>, index: usize);
+    fn call(&self, call: Arc<Call>, index: MasterIndex);
 
     /// Connects now, if the next attempt was to be later: this master has another place in the set.
     fn connect_now(&self) {}

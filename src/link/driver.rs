@@ -24,7 +24,7 @@ use super::transport::Transport;
 use crate::executor::Executor;
 use crate::set::{Contact, Handshake, SessionHeader};
 use crate::sync::{Mutex, MutexGuard};
-use crate::wire::{Call, Failure, resp::Frame};
+use crate::wire::{Call, Failure, MasterIndex, resp::Frame};
 
 /// A Redis server: one connection for all calls, kept open, and one for each channel it listens on.
 /// Its callers and its I/O task share it.
@@ -54,7 +54,7 @@ impl Master for RedisMaster {
         let _ = self.settings.handshake.set(handshake); // called once
     }
 
-    fn call(&self, call: Arc<Call>, index: usize) {
+    fn call(&self, call: Arc<Call>, index: MasterIndex) {
         self.change_and_deliver(|state| state.call(call, index, now()));
         self.io_task.wake();
     }

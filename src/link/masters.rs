@@ -1,16 +1,15 @@
 //! The masters of one client: those that it was given, and those that join the set while it runs.
-//! Each has an index for as long as the client lives.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::contract::Master;
 use crate::invalid::Invalid;
-use crate::wire::MasterSet;
+use crate::wire::{ByMaster, MasterIndex};
 
 /// The masters of one client, by their indices.
 pub(crate) struct Masters {
-    all: Box<[OnceLock<Arc<dyn Master>>]>,
+    all: ByMaster<OnceLock<Arc<dyn Master>>>,
     maker: Option<MasterMaker>,
 }
 
@@ -29,22 +28,22 @@ impl fmt::Debug for MasterMaker {
 impl Masters {
     pub(crate) fn new(given: Vec<Arc<dyn Master>>, maker: Option<MasterMaker>) -> Arc<Self> {
         let given = given.into_iter().map(OnceLock::from);
-        let all = given.chain(std::iter::repeat_with(OnceLock::new)).take(MasterSet::INDICES).collect();
+        let all = given.chain(std::iter::repeat_with(OnceLock::new)).take(MasterIndex::COUNT).collect();
         Arc::new(Self { all, maker })
     }
 
     /// The masters that there are, with their indices.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &Arc<dyn Master>)> {
-        self.all.iter().enumerate().filter_map(|(index, master)| Some((index, master.get()?)))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (MasterIndex, &Arc<dyn Master>)> {
+        self.all.iter().filter_map(|(index, master)| Some((index, master.get()?)))
     }
 
     /// The master at this index, if there is one.
-    pub(crate) fn get(&self, index: usize) -> Option<&Arc<dyn Master>> {
+    pub(crate) fn get(&self, index: MasterIndex) -> Option<&Arc<dyn Master>> {
         self.all[index].get()
     }
 
     /// Makes the master of this name, if there is none at this index. Returns it if it is new.
-    pub(crate) fn join(&self, index: usize, name: &str) -> Option<&Arc<dyn Master>> {
+    pub(crate) fn join(&self, index: MasterIndex, name: &str) -> Option<&Arc<dyn Master>> {
         let (None, Some(maker)) = (self.get(index), &self.maker) else { return None };
         match (maker.0)(name) {
             Ok(master) => self.all[index].set(master).is_ok().then(|| self.get(index)).flatten(),

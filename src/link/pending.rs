@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::vote::Silence;
-use crate::wire::{Call, CallKind, Failure, NOT_HANDLED, Script, Value, Words};
+use crate::wire::{Call, CallKind, Failure, MasterIndex, NOT_HANDLED, Script, Value, Words};
 
 /// How many operations one message carries. Each costs the master some ten microseconds, in which
 /// it serves nobody else.
@@ -21,7 +21,7 @@ pub struct Pending {
     /// What the master is asked; `None` for a vote whose caller got its time-out as the answer.
     call: Option<Arc<Call>>,
     /// The master's index.
-    index: usize,
+    index: MasterIndex,
     kind: CallKind,
     /// When it times out; `None` once its caller was answered with that.
     until: Option<Instant>,
@@ -47,7 +47,7 @@ enum Turn {
 }
 
 impl Pending {
-    pub(super) fn new(call: Arc<Call>, index: usize, now: Instant) -> Self {
+    pub(super) fn new(call: Arc<Call>, index: MasterIndex, now: Instant) -> Self {
         let kind = call.kind;
         let until = Some(now + call.kind.timeout());
         Self {
@@ -139,7 +139,7 @@ impl Pending {
 #[must_use = "somebody waits for it"]
 pub struct Delivery {
     call: Arc<Call>,
-    index: usize,
+    index: MasterIndex,
     answer: Result<Value, Failure>,
     /// What time it was on the master: see [`ReplySink::receive`](crate::wire::ReplySink::receive).
     time: Option<u64>,

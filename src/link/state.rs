@@ -32,7 +32,7 @@ use super::pending::{Batch, Delivery, Expired, Pending, PendingQueue, Sent};
 use crate::backoff::Backoff;
 use crate::random::Random;
 use crate::vote::Silence;
-use crate::wire::{Call, CallKind, Failure, Info, Script, Value};
+use crate::wire::{Call, CallKind, Failure, Info, MasterIndex, Script, Value};
 
 #[cfg(test)]
 mod tests;
@@ -203,7 +203,7 @@ impl LinkState {
 
     /// Queues a call, to be sent in the order of calls; or answers it at once if the master is out
     /// of reach. Clean-ups go to a silent master, too: it may have received what they undo.
-    pub fn call(&mut self, call: Arc<Call>, index: usize, now: Instant) {
+    pub fn call(&mut self, call: Arc<Call>, index: MasterIndex, now: Instant) {
         let out_of_reach = match (&self.reach, call.kind) {
             (Reach::Down(why), _) => Some(why.clone()),
             (Reach::Silent, CallKind::Vote { .. }) => Some(unreachable(DOES_NOT_ANSWER)),

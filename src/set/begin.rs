@@ -11,6 +11,7 @@ use super::state::{Beginning, Set, recent};
 use super::terms::micros;
 use super::write::{AcceptorWrite, RecordWrite};
 use crate::vote::Refusal;
+use crate::wire::MasterIndex;
 
 /// How long ago (us) the quarantine of a master ended that never had one: longer than a clock may
 /// be off.
@@ -44,7 +45,7 @@ impl Case<'_> {
     /// Begins a set, if an operator said so, all masters answered a moment ago, and the client's
     /// set is none or lost.
     pub(super) fn begin(&self) -> Option<Verdict> {
-        let beginning = self.set.beginning.as_ref().filter(|_| self.index < self.set.listed)?;
+        let beginning = self.set.beginning.as_ref().filter(|_| self.set.listed.has(self.index))?;
         let is_other =
             |record: &MasterRecord| record.state != MemberState::Candidate && !self.set.is_of_view(record);
         if self.set.records().any(|(_, record)| is_other(record)) || !self.all_answered_recently() {
@@ -108,7 +109,7 @@ impl Case<'_> {
         let records = self
             .set
             .peers
-            .iter()
+            .values()
             .filter_map(|peer| recent(peer.reading.as_ref(), self.reading.time)?.record.as_ref());
         let candidates = records.filter(|record| self.is_of_list(record) && !self.is_left_over(record));
         candidates.map(|record| record.set.clone()).min().unwrap_or_else(|| beginning.id.clone())
@@ -130,7 +131,7 @@ impl Case<'_> {
     /// first generation, as candidates or members, the set is about to begin.
     fn is_lost(&self, newest: &MasterRecord) -> bool {
         let keep = self.set.members_with_records(newest);
-        let is_member = |index: &usize| {
+        let is_member = |index: &MasterIndex| {
             let record = self.set.record_of(*index);
             record.is_some_and(|record| record.state == MemberState::Member)
         };

@@ -9,13 +9,13 @@ use super::proposer::{Accepted, Ballot, Proposal};
 use super::record::{MasterRecord, Members};
 use super::state::Set;
 use crate::time::Moment;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// The replies to phase 1 of a proposal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Promises {
     /// The masters that promised, and the values that they had accepted.
-    pub(crate) by: BTreeMap<usize, Option<Accepted>>,
+    pub(crate) by: BTreeMap<MasterIndex, Option<Accepted>>,
     /// The masters that had promised a higher ballot.
     pub(crate) later: MasterSet,
     /// The highest ballot that a master named.
@@ -23,7 +23,7 @@ pub(crate) struct Promises {
 }
 
 impl Promises {
-    pub(crate) fn masters(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn masters(&self) -> impl Iterator<Item = MasterIndex> {
         self.by.keys().copied()
     }
 
@@ -41,7 +41,7 @@ pub(crate) struct LeaseBarrier {
     of: (Arc<str>, u64),
     since: Moment,
     /// Those masters, and their incarnations.
-    seen: Vec<(usize, Arc<str>)>,
+    seen: Vec<(MasterIndex, Arc<str>)>,
 }
 
 /// Which value a proposer may have accepted in phase 2.
@@ -148,8 +148,8 @@ impl Set {
     fn of_previous_list(
         &self,
         newest: &MasterRecord,
-        masters: impl Iterator<Item = usize>,
-    ) -> Vec<(usize, Arc<str>)> {
+        masters: impl Iterator<Item = MasterIndex>,
+    ) -> Vec<(MasterIndex, Arc<str>)> {
         let is_on_it = |id| newest.earlier.first().is_some_and(|previous| previous.has(id));
         let incarnation = |index| {
             let record = self.record_of(index)?;

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::peer::Reading;
+use super::peer::{Peer, Reading};
 use super::proposer::{Accepted, Ballot, Proposal};
 use super::record::{MasterRecord, Members};
 use super::rules::{Case, Verdict};
 use super::state::Set;
 use super::write::FreshIds;
 use crate::vote::Refusal;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// What happened.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// A master answered a handshake.
     Hello {
-        master: usize,
+        master: MasterIndex,
         reading: Reading,
         /// Whether the master never restarted, and never lost a key. Only a master in this process
         /// can be known that well.
@@ -24,11 +24,11 @@ pub(crate) enum Event {
         ids: FreshIds,
     },
     /// A master cannot be reached: what it said of this client's list and terms does not count.
-    Unreachable { master: usize },
+    Unreachable { master: MasterIndex },
     /// Phase 1 may begin, if a master waits for it. `draw` is random.
     Propose { draw: u64 },
     /// An acceptor promised this ballot, and had accepted this value before.
-    Promised { master: usize, ballot: Ballot, accepted: Option<Accepted> },
+    Promised { master: MasterIndex, ballot: Ballot, accepted: Option<Accepted> },
     /// An acceptor had promised this higher ballot.
     Rejected { promised: Ballot },
     /// Handshakes that wait for news go on: no acceptor is left to ask, or an `init` reads all
@@ -73,7 +73,14 @@ impl Set {
         actions
     }
 
-    fn hello(&mut self, now: u64, index: usize, reading: Reading, is_new: bool, ids: &FreshIds) -> Verdict {
+    fn hello(
+        &mut self,
+        now: u64,
+        index: MasterIndex,
+        reading: Reading,
+        is_new: bool,
+        ids: &FreshIds,
+    ) -> Verdict {
         let limit = self.latest_quarantine_end(&reading);
         let record = reading.record.clone();
         self.peers[index].history.bound(limit);
@@ -100,7 +107,7 @@ impl Set {
     }
 
     /// Notes whether a master waits for promises, or may give one.
-    fn note_who_waits(&mut self, now: u64, index: usize, verdict: &Verdict) {
+    fn note_who_waits(&mut self, now: u64, index: MasterIndex, verdict: &Verdict) {
         let generation = self.newest().map_or(0, |newest| newest.generation + 1);
         match (&self.peers[index].loss, verdict) {
             (Some(loss), Verdict::AwaitPeers(_)) => self.proposer.want(generation, loss.number, now),
@@ -109,7 +116,7 @@ impl Set {
     }
 
     /// Notes why a master refuses this client's list or terms, if it does.
-    fn note_misfit(&mut self, index: usize, verdict: &Verdict) {
+    fn note_misfit(&mut self, index: MasterIndex, verdict: &Verdict) {
         let misfit = match verdict {
             Verdict::Refuse(Refusal::NoSet, _) if self.beginning.is_none() => None,
             Verdict::Refuse(reason, why) => {
@@ -125,18 +132,18 @@ impl Set {
     /// voted with this client before, or if the client did not come to the set with its own list.
     /// If the master has no record, the client's names for the others have to be those of the set:
     /// otherwise it may have another name for this one, too.
-    pub(super) fn is_other_list(&self, index: usize) -> bool {
+    pub(super) fn is_other_list(&self, index: MasterIndex) -> bool {
         let has_record = self.peers[index].record().is_some();
-        let is_named = |(other, record): (usize, &MasterRecord)| {
+        let is_named = |(other, record): (MasterIndex, &MasterRecord)| {
             record.members.id_of(&self.peers[other].name) == Some(record.member)
         };
         let came_with_list = !self.view.as_ref().is_some_and(|view| view.by_newest_list);
-        let is_listed = index < self.listed && self.peers[index].history.is_empty();
+        let is_listed = self.listed.has(index) && self.peers[index].history.is_empty();
         is_listed && came_with_list && (has_record || self.records().all(is_named))
     }
 
     /// If it refused this client's list or terms, it is as one that was never heard.
-    fn unreachable(&mut self, index: usize) {
+    fn unreachable(&mut self, index: MasterIndex) {
         if self.peers[index].misfit.take().is_some() {
             self.peers[index].reading = None;
         }
@@ -159,9 +166,9 @@ impl Set {
     }
 
     /// An operator adds the master of this name. Returns its index; `None` if there is no room.
-    pub(crate) fn join(&mut self, name: &Arc<str>) -> Option<usize> {
-        let known = self.peers.iter().position(|peer| peer.name == *name);
-        let index = known.or_else(|| self.push(name))?;
+    pub(crate) fn join(&mut self, name: &Arc<str>) -> Option<MasterIndex> {
+        let known = self.peers.position(|peer| peer.name == *name);
+        let index = known.or_else(|| self.peers.push(Peer::new(name.clone())))?;
         self.joining = Some(index);
         Some(index)
     }

@@ -14,7 +14,7 @@ use super::standing::Standing;
 use super::write::{FreshIds, RecordWrite};
 use crate::time::Moment;
 use crate::vote::Refusal;
-use crate::wire::{Failure, Script, TrustedTime, Value, Words};
+use crate::wire::{Failure, MasterIndex, Script, TrustedTime, Value, Words};
 
 /// The client writes nothing by an answer that is older than this: the master can have changed.
 const OLDEST_ANSWER: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub static RECORD: Script =
 #[derive(Clone)]
 pub struct Handshake {
     trust: Arc<Trust>,
-    index: usize,
+    index: MasterIndex,
 }
 
 /// What every call on one connection begins with: see `scripts/lua/call.lua`.
@@ -92,7 +92,7 @@ impl SessionHeader {
 
 impl Handshake {
     /// The handshake with the master at `index`.
-    pub(crate) fn new(trust: Arc<Trust>, index: usize) -> Self {
+    pub(crate) fn new(trust: Arc<Trust>, index: MasterIndex) -> Self {
         Self { trust, index }
     }
 
@@ -360,7 +360,7 @@ mod tests {
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms.clone(), clock.clone(), Arc::new(SystemRandom));
         trust.set().begin(Some(Beginning { id: "id".into(), never_used: None }));
-        let handshake = Handshake::new(trust, 0);
+        let handshake = Handshake::new(trust, 0.into());
         let hello = handshake.hello(false);
         let text = |text: &str| Value::Text(text.into());
         let time = Value::Int(clock.wall().as_micros() as i64);

@@ -14,7 +14,7 @@ use super::voters::Voters;
 use crate::random::Random;
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Clock, ClockError, Clocks, Moment};
-use crate::wire::{MasterSet, TrustedTime};
+use crate::wire::{ByMaster, MasterIndex, MasterSet, TrustedTime};
 
 /// How far (us) the proposed tokens may run ahead of the time, which they do if there is more than
 /// one proposal a microsecond.
@@ -47,15 +47,15 @@ pub(crate) struct Trust {
     pub(super) terms: Terms,
     pub(super) clock: Arc<dyn Clock>,
     clocks: Mutex<Clocks>,
-    /// How each master stands, by its index.
-    standings: Mutex<Box<[Standing]>>,
+    /// How each master stands.
+    standings: Mutex<ByMaster<Standing>>,
     /// The masters that refuse connections of this client permanently.
     denying: Mutex<MasterSet>,
     set: Mutex<Set>,
     /// The masters whose votes count.
     voters: Mutex<Arc<Voters>>,
     /// The view of the record that each master showed in its last handshake.
-    sessions: Box<[AtomicU64]>,
+    sessions: ByMaster<AtomicU64>,
     /// Their view.
     view: AtomicU64,
     /// Called when the voters change.
@@ -83,10 +83,10 @@ impl Trust {
         let masters = names.len();
         Arc::new(Self {
             clocks: Mutex::new(Clocks::new(masters)),
-            standings: Mutex::new(vec![Standing::Unknown; MasterSet::INDICES].into()),
+            standings: Mutex::new(ByMaster::all(|| Standing::Unknown)),
             denying: Mutex::default(),
             voters: Mutex::new(Arc::new(Voters::given(&names))),
-            sessions: (0..MasterSet::INDICES).map(|_| AtomicU64::new(NO_SESSION)).collect(),
+            sessions: ByMaster::all(|| AtomicU64::new(NO_SESSION)),
             view: AtomicU64::new(0),
             follower: OnceLock::new(),
             evidence_wanted: Notify::new(),
@@ -105,7 +105,7 @@ impl Trust {
     /// clock jumped, or is too far from the others.
     pub(crate) fn hear_time(
         &self,
-        index: usize,
+        index: MasterIndex,
         asked: Moment,
         heard: Moment,
         time: u64,
@@ -114,7 +114,7 @@ impl Trust {
     }
 
     /// How many of these masters have clocks that agree with the median now.
-    pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>) -> usize {
+    pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = MasterIndex>) -> usize {
         self.clocks.lock().how_many_agree(masters, self.clock.now())
     }
 
@@ -179,12 +179,12 @@ impl Trust {
 
     /// A master answered that its record has changed. The next handshake finds out whether it may
     /// vote.
-    pub(crate) fn doubt(&self, index: usize) {
+    pub(crate) fn doubt(&self, index: MasterIndex) {
         self.standings()[index] = Standing::Unknown;
     }
 
     /// Notes whether a master refuses connections of this client permanently, and if so, why.
-    pub(super) fn note_denial(&self, index: usize, why: Option<&str>) {
+    pub(super) fn note_denial(&self, index: MasterIndex, why: Option<&str>) {
         let mut denying = self.denying.lock();
         match why {
             Some(why) => {
@@ -204,7 +204,7 @@ impl Trust {
     /// remaining ones get this time to answer, too.
     pub(crate) fn is_denied(&self, needed: usize, is_time_over: bool) -> bool {
         let voters = self.voters().masters;
-        let is_unknown = |index: usize| self.standing_of(index) == Standing::Unknown;
+        let is_unknown = |index: MasterIndex| self.standing_of(index) == Standing::Unknown;
         let denying = self.denying().and(voters);
         voters.len() - denying.len() < needed && (is_time_over || !voters.iter().any(is_unknown))
     }
@@ -215,7 +215,7 @@ impl Trust {
     }
 
     /// How a master stands, also one that is no voter.
-    pub(crate) fn standing_of(&self, index: usize) -> Standing {
+    pub(crate) fn standing_of(&self, index: MasterIndex) -> Standing {
         self.standings()[index].at(self.clock.now())
     }
 
@@ -233,7 +233,7 @@ impl Trust {
         let standings = self.standings();
         let has_place =
             |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Quarantined { .. });
-        let counts = |index: &usize| {
+        let counts = |index: &MasterIndex| {
             has_place(&standings[*index]) && self.sessions[*index].load(Ordering::Relaxed) == voters.view
         };
         voters.masters.iter().filter(counts).collect()
@@ -282,25 +282,25 @@ impl Trust {
     }
 
     /// A master showed a record of this view, and votes by it from now on.
-    pub(super) fn begin_session(&self, index: usize, view: u64) {
+    pub(super) fn begin_session(&self, index: MasterIndex, view: u64) {
         self.sessions[index].store(view, Ordering::Relaxed);
     }
 
     /// A master has no vote, and no view that it would vote under.
-    pub(super) fn end_session(&self, index: usize) {
+    pub(super) fn end_session(&self, index: MasterIndex) {
         self.sessions[index].store(NO_SESSION, Ordering::Relaxed);
     }
 
     /// Has each connection make its handshake again before its next call.
     pub(crate) fn end_views(&self) {
-        for session in &self.sessions {
+        for session in self.sessions.values() {
             let end = |its| (its != NO_SESSION).then_some(OLD_VIEW);
             let _ = session.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
         }
     }
 
     /// Whether a vote of this master is one of this view, as far as its last handshake says.
-    pub(crate) fn votes_under(&self, index: usize, view: u64) -> bool {
+    pub(crate) fn votes_under(&self, index: MasterIndex, view: u64) -> bool {
         let its = self.sessions[index].load(Ordering::Relaxed);
         its == view || its == NO_SESSION
     }
@@ -319,16 +319,16 @@ impl Trust {
         &self.terms
     }
 
-    pub(super) fn standings(&self) -> MutexGuard<'_, Box<[Standing]>> {
+    pub(super) fn standings(&self) -> MutexGuard<'_, ByMaster<Standing>> {
         self.standings.lock()
     }
 
     /// How the masters stand with this client.
-    pub(crate) fn status(&self, contact: impl Fn(usize) -> Option<Contact>) -> Vec<MasterStatus> {
+    pub(crate) fn status(&self, contact: impl Fn(MasterIndex) -> Option<Contact>) -> Vec<MasterStatus> {
         let now = self.clock.now();
         let voters = self.voters();
         let standings = self.standings();
-        let status = |(index, master): (usize, &Arc<str>)| {
+        let status = |(index, master): (MasterIndex, &Arc<str>)| {
             let contact = contact(index);
             MasterStatus {
                 master: master.clone(),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::wire::{MasterSet, Words};
+use crate::wire::{MasterIndex, MasterSet, Words};
 
 /// The number of a proposal. No two proposals have the same one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,7 +94,7 @@ pub(super) struct Proposer {
     proposal: Option<Proposal>,
     /// How many state losses had been seen when it began.
     losses: u64,
-    promises: BTreeMap<usize, Option<Accepted>>,
+    promises: BTreeMap<MasterIndex, Option<Accepted>>,
 }
 
 impl Proposer {
@@ -119,7 +119,7 @@ impl Proposer {
     }
 
     /// A master shook hands, and does not wait for promises itself.
-    pub(super) fn heard_from(&mut self, master: usize) {
+    pub(super) fn heard_from(&mut self, master: MasterIndex) {
         self.could_hear_more |= !self.promises.contains_key(&master);
     }
 
@@ -146,7 +146,7 @@ impl Proposer {
     }
 
     /// An acceptor promised this ballot, and had accepted this value before.
-    pub(super) fn promised(&mut self, master: usize, ballot: Ballot, accepted: Option<Accepted>) {
+    pub(super) fn promised(&mut self, master: MasterIndex, ballot: Ballot, accepted: Option<Accepted>) {
         if self.proposal.as_ref().is_some_and(|proposal| proposal.ballot == ballot) {
             self.promises.insert(master, accepted);
         }

@@ -6,12 +6,12 @@ use super::rules::{Case, Verdict};
 use super::state::{Set, is_recent, recent};
 use super::write::AcceptorWrite;
 use crate::vote::Refusal;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 impl Set {
     /// Notes which masters have to rejoin.
     pub(super) fn note_losses(&mut self) {
-        for index in 0..self.peers.len() {
+        for index in MasterSet::first(self.peers.len()).iter() {
             if self.has_to_rejoin(index) {
                 self.peers[index].note_loss(&mut self.losses);
             } else if self.peers[index].reading.is_some() {
@@ -22,7 +22,7 @@ impl Set {
 
     /// Whether a master may have lost grants and promises, and has not rejoined. A candidate has no
     /// promises, so it counts if it has a place in the view, or is of another set.
-    fn has_to_rejoin(&self, index: usize) -> bool {
+    fn has_to_rejoin(&self, index: MasterIndex) -> bool {
         let peer = &self.peers[index];
         let Some(reading) = &peer.reading else { return false };
         let Some(record) = &reading.record else { return true };
@@ -124,7 +124,7 @@ impl Case<'_> {
         let proposer = &self.set.proposer;
         let promises = proposer.promises(newest.generation + 1, self.loss());
         let promises = promises.filter(|_| is_recent(proposer.asked_at(), self.reading.time))?;
-        let keeps_state = |(index, peer): &(usize, &Peer)| promises.has(*index) && peer.loss.is_none();
+        let keeps_state = |(index, peer): &(MasterIndex, &Peer)| promises.has(*index) && peer.loss.is_none();
         Some(self.set.members().filter(keeps_state).map(|(index, _)| index).collect())
     }
 
@@ -133,7 +133,7 @@ impl Case<'_> {
     fn missing(&self, newest: &MasterRecord, promised: MasterSet) -> Option<&Peer> {
         let is_gone =
             |peer: &Peer| self.set.recovers && recent(peer.reading.as_ref(), self.reading.time).is_none();
-        let is_missing = |(index, peer): &(usize, &Peer)| {
+        let is_missing = |(index, peer): &(MasterIndex, &Peer)| {
             !promised.has(*index) && !self.lost_state_too(*index, &newest.set) && !is_gone(peer)
         };
         self.set.members().find(is_missing).map(|(_, peer)| peer)
@@ -141,14 +141,14 @@ impl Case<'_> {
 
     /// Whether another master had lost its state as well when it answered after this one. An older
     /// answer does not count: the master can have rejoined since.
-    fn lost_state_too(&self, index: usize, set: &str) -> bool {
+    fn lost_state_too(&self, index: MasterIndex, set: &str) -> bool {
         let peer = &self.set.peers[index];
         let counts = |record: &MasterRecord| *record.set == *set || record.state == MemberState::Candidate;
         peer.loss.is_some() && self.has_answered(index) && peer.record().is_none_or(counts)
     }
 
     /// Whether a master answered a moment ago, after this one was seen to have lost its state.
-    fn has_answered(&self, index: usize) -> bool {
+    fn has_answered(&self, index: MasterIndex) -> bool {
         let peer = &self.set.peers[index];
         recent(peer.reading.as_ref(), self.reading.time).is_some() && peer.losses_seen >= self.loss()
     }

@@ -11,6 +11,7 @@ use super::state::{Set, UNNAMED_SET, recent};
 use super::terms::micros;
 use super::write::{AcceptorWrite, FreshIds, RecordWrite};
 use crate::vote::Refusal;
+use crate::wire::MasterIndex;
 
 /// What to do about a master.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(crate) enum Verdict {
 /// A master that answered, and all that is known.
 pub(super) struct Case<'a> {
     pub(super) set: &'a Set,
-    pub(super) index: usize,
+    pub(super) index: MasterIndex,
     pub(super) reading: &'a Reading,
     /// Whether the master never restarted, and never lost a key. Only a master in this process can
     /// be known that well.
@@ -193,11 +194,11 @@ impl<'a> Case<'a> {
                 is_same && reading.quarantined_for(other).is_zero()
             })
         };
-        let is_waiting = |(index, peer): &(usize, &Peer)| {
-            let reading = recent(peer.reading.as_ref(), self.reading.time);
+        let is_waiting = |index: &MasterIndex| {
+            let reading = recent(self.set.peers[*index].reading.as_ref(), self.reading.time);
             *index != self.index && !reading.is_some_and(is_ready)
         };
-        let waiting = self.set.listed_peers().enumerate().find(is_waiting);
+        let waiting = self.set.listed.iter().find(is_waiting);
         if waiting.is_none() && record.generation == 0 {
             return write(RecordWrite::update(record, |record| {
                 record.state = MemberState::Member;
@@ -207,7 +208,7 @@ impl<'a> Case<'a> {
         if let Some(newest) = self.view_of_most().filter(|newest| newest.set == record.set) {
             return self.rejoin(newest, None);
         }
-        let other = waiting.map_or("its set", |(_, peer)| &peer.name);
+        let other = waiting.map_or("its set", |index| &self.set.peers[index].name);
         Verdict::Wait(format!("its set begins when {other} is ready, too: quorate init"))
     }
 
@@ -264,7 +265,7 @@ impl<'a> Case<'a> {
     /// Refuses a record if the client's list, or other masters, are of another set. A candidate of
     /// another set concerns only the master that shows it.
     fn other_set(&self, record: &MasterRecord) -> Option<Verdict> {
-        let name = |index: usize| &self.set.peers[index].name;
+        let name = |index: MasterIndex| &self.set.peers[index].name;
         let newest = self.set.newest_of(record);
         let members = newest.unwrap_or(record).members.len();
         let is_of_most = (self.set.count_members(&record.set, self.index) + 1) * 2 > members;
@@ -322,7 +323,7 @@ impl<'a> Case<'a> {
     }
 
     /// The records of the other masters.
-    pub(super) fn others(&self) -> impl Iterator<Item = (usize, &'a MasterRecord)> + use<'a> {
+    pub(super) fn others(&self) -> impl Iterator<Item = (MasterIndex, &'a MasterRecord)> + use<'a> {
         self.set.records_except(self.index)
     }
 
@@ -400,7 +401,7 @@ impl Set {
 
     /// Whether a candidate or removed master is a member of its set by its name, but under another
     /// number. It lost its state: since this record, it joined under that number.
-    pub(super) fn joined_again(&self, index: usize, record: &MasterRecord) -> bool {
+    pub(super) fn joined_again(&self, index: MasterIndex, record: &MasterRecord) -> bool {
         let is_member = record.state == MemberState::Member;
         let Some(newest) = self.newest_of(record).filter(|_| !is_member) else { return false };
         let is_taken = |id: u32| {

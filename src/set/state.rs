@@ -8,7 +8,7 @@ use super::proposer::Proposer;
 use super::record::{MasterRecord, MemberState, Members, SetTerms};
 use super::terms::Terms;
 use super::voters::Voters;
-use crate::wire::MasterSet;
+use crate::wire::{ByMaster, MasterIndex, MasterSet};
 
 /// What one client knows of the masters of its set. It decides which of them may vote, and which
 /// records the client writes.
@@ -20,10 +20,10 @@ use crate::wire::MasterSet;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Set {
     /// The masters of the client's list first, in its order, and then those that joined the set
-    /// later. A master keeps its index.
-    pub(super) peers: Vec<Peer>,
-    /// How many of the peers are the client's list.
-    pub(super) listed: usize,
+    /// later.
+    pub(super) peers: ByMaster<Peer>,
+    /// The masters of the client's list.
+    pub(super) listed: MasterSet,
     pub(super) terms: Terms,
     /// The generation that this client follows; `None` until a master shows one.
     pub(super) view: Option<View>,
@@ -35,7 +35,7 @@ pub(crate) struct Set {
     /// Whether an operator has said that members which do not answer are gone for good.
     pub(super) recovers: bool,
     /// The master that an operator adds to the set.
-    pub(super) joining: Option<usize>,
+    pub(super) joining: Option<MasterIndex>,
     /// How many state losses this client has seen, of all masters.
     pub(super) losses: u64,
     /// Grows whenever a master answers something new.
@@ -77,7 +77,7 @@ pub(crate) struct Beginning {
 impl Set {
     pub(crate) fn new(names: Vec<Arc<str>>, terms: Terms) -> Self {
         Self {
-            listed: names.len(),
+            listed: MasterSet::first(names.len()),
             peers: names.into_iter().map(Peer::new).collect(),
             terms,
             view: None,
@@ -97,13 +97,13 @@ impl Set {
     }
 
     /// The record that a master showed last.
-    pub(crate) fn record_of(&self, index: usize) -> Option<&MasterRecord> {
+    pub(crate) fn record_of(&self, index: MasterIndex) -> Option<&MasterRecord> {
         self.peers[index].record()
     }
 
     /// The masters of the client's list.
     pub(crate) fn listed(&self) -> MasterSet {
-        MasterSet::first(self.listed)
+        self.listed
     }
 
     /// The masters whose votes count.
@@ -142,19 +142,19 @@ impl Set {
     }
 
     /// Whether a master showed what it knows of its set a moment before this time (us).
-    pub(crate) fn answered_recently(&self, index: usize, now: u64) -> bool {
+    pub(crate) fn answered_recently(&self, index: MasterIndex, now: u64) -> bool {
         recent(self.peers[index].reading.as_ref(), now).is_some()
     }
 
     /// Why this client's list is not that of a set, if it is not.
     pub(crate) fn other_list(&self) -> Option<Arc<str>> {
-        let mut misfits = self.peers.iter().filter_map(|peer| peer.misfit.as_ref());
+        let mut misfits = self.peers.values().filter_map(|peer| peer.misfit.as_ref());
         misfits.find(|misfit| misfit.is_list).map(|misfit| misfit.why.clone())
     }
 
     /// Why a master refuses this client's list or terms.
     pub(crate) fn misfit(&self) -> Option<Arc<str>> {
-        self.peers.iter().find_map(|peer| peer.misfit.as_ref()).map(|misfit| misfit.why.clone())
+        self.peers.values().find_map(|peer| peer.misfit.as_ref()).map(|misfit| misfit.why.clone())
     }
 
     /// A master that showed a record.
@@ -177,12 +177,12 @@ impl Set {
     }
 
     /// Whether a master is not a member, and is not to become one.
-    pub(crate) fn is_no_member(&self, index: usize) -> bool {
+    pub(crate) fn is_no_member(&self, index: MasterIndex) -> bool {
         self.view.is_some() && self.peers[index].member.is_none() && self.joining != Some(index)
     }
 
     /// Whether a master was removed, is not to join again, and shows that it knows.
-    pub(crate) fn has_left(&self, index: usize) -> bool {
+    pub(crate) fn has_left(&self, index: MasterIndex) -> bool {
         let knows = self.record_of(index).is_some_and(|record| record.state == MemberState::Removed);
         knows && self.is_no_member(index)
     }
@@ -194,7 +194,7 @@ impl Set {
         if newest.members.id_of(name).is_some() {
             return Some(name.clone());
         }
-        let peer = self.peers.iter().find(|peer| peer.name == *name);
+        let peer = self.peers.values().find(|peer| peer.name == *name);
         let is_identified = |peer: &&Peer| peer.history.member.is_some() || peer.record().is_some();
         // The number of a master that was never heard is certain only if it is the only such one.
         let unidentified = self.listed_peers().filter(|peer| !is_identified(peer)).count();
@@ -206,9 +206,9 @@ impl Set {
     }
 
     /// The index of the member with this name.
-    pub(crate) fn index_of_member(&self, name: &str) -> Option<usize> {
+    pub(crate) fn index_of_member(&self, name: &str) -> Option<MasterIndex> {
         let id = self.newest()?.members.id_of(name)?;
-        self.peers.iter().position(|peer| peer.member == Some(id))
+        self.peers.position(|peer| peer.member == Some(id))
     }
 
     /// The record of the master that an operator adds, if it is a candidate of the set. The master
@@ -222,31 +222,34 @@ impl Set {
     }
 
     pub(super) fn listed_peers(&self) -> impl Iterator<Item = &Peer> {
-        self.peers[..self.listed].iter()
+        self.listed.iter().map(|index| &self.peers[index])
     }
 
     /// The members of the view.
-    pub(super) fn members(&self) -> impl Iterator<Item = (usize, &Peer)> {
-        self.peers.iter().enumerate().filter(|(_, peer)| peer.member.is_some())
+    pub(super) fn members(&self) -> impl Iterator<Item = (MasterIndex, &Peer)> {
+        self.peers.iter().filter(|(_, peer)| peer.member.is_some())
     }
 
     pub(super) fn list_and_members(&self) -> impl Iterator<Item = &Peer> {
-        let peers = self.peers.iter().enumerate();
-        peers.filter(|(index, peer)| *index < self.listed || peer.member.is_some()).map(|(_, peer)| peer)
+        let peers = self.peers.iter();
+        peers.filter(|(index, peer)| self.listed.has(*index) || peer.member.is_some()).map(|(_, peer)| peer)
     }
 
     /// The records that the masters showed last.
-    pub(super) fn records(&self) -> impl Iterator<Item = (usize, &MasterRecord)> {
-        self.peers.iter().enumerate().filter_map(|(index, peer)| Some((index, peer.record()?)))
+    pub(super) fn records(&self) -> impl Iterator<Item = (MasterIndex, &MasterRecord)> {
+        self.peers.iter().filter_map(|(index, peer)| Some((index, peer.record()?)))
     }
 
     /// The records of all masters except this one.
-    pub(super) fn records_except(&self, index: usize) -> impl Iterator<Item = (usize, &MasterRecord)> {
+    pub(super) fn records_except(
+        &self,
+        index: MasterIndex,
+    ) -> impl Iterator<Item = (MasterIndex, &MasterRecord)> {
         self.records().filter(move |(other, _)| *other != index)
     }
 
     /// How many masters except this one show that they are members of a set.
-    pub(super) fn count_members(&self, set: &str, except: usize) -> usize {
+    pub(super) fn count_members(&self, set: &str, except: MasterIndex) -> usize {
         let is_member = |record: &MasterRecord| record.state == MemberState::Member && *record.set == *set;
         self.records_except(except).filter(|(_, record)| is_member(record)).count()
     }

@@ -8,7 +8,7 @@ use super::proposer::Proposer;
 use super::record::{MasterRecord, MemberState, Members};
 use super::state::{Set, UnconfirmedView, View, recent};
 use super::terms::micros;
-use crate::wire::MasterSet;
+use crate::wire::MasterIndex;
 
 /// A client stops to write a chosen generation this long before the quarantine ends: a write takes
 /// at most that long.
@@ -16,7 +16,7 @@ const LATE: Duration = Duration::from_secs(3);
 
 impl Set {
     /// Follows the generation of this record, if that is newer than the view.
-    pub(super) fn follow(&mut self, index: usize, record: &MasterRecord) {
+    pub(super) fn follow(&mut self, index: MasterIndex, record: &MasterRecord) {
         if !self.is_news(index, record) {
             return;
         }
@@ -35,7 +35,7 @@ impl Set {
     }
 
     /// Whether this record tells of a newer generation, or of a set that has replaced the client's.
-    fn is_news(&self, index: usize, record: &MasterRecord) -> bool {
+    fn is_news(&self, index: MasterIndex, record: &MasterRecord) -> bool {
         let is_acceptable = || match &self.view {
             // A candidate may be of a set that never begins.
             _ if record.state == MemberState::Candidate => false,
@@ -55,7 +55,7 @@ impl Set {
 
     /// Whether another set has replaced the client's. Either no other master shows the client's set
     /// any more, or most masters of the new set are members of it and most of the old one are not.
-    fn is_replaced_by(&self, newest: &MasterRecord, index: usize, record: &MasterRecord) -> bool {
+    fn is_replaced_by(&self, newest: &MasterRecord, index: MasterIndex, record: &MasterRecord) -> bool {
         let is_majority = (self.count_members(&record.set, index) + 1) * 2 > record.members.len();
         let is_minority = self.count_members(&newest.set, index) * 2 <= newest.members.len();
         let is_shown = self.records_except(index).any(|(_, other)| other.set == newest.set);
@@ -71,7 +71,7 @@ impl Set {
     /// The set that an `init` only inspects, as its list is not that of the set.
     pub(super) fn inspected(&self) -> Option<&MasterRecord> {
         let newest = self.newest().filter(|_| self.beginning.is_some())?;
-        let has_voted = self.peers.iter().any(|peer| !peer.history.is_empty());
+        let has_voted = self.peers.values().any(|peer| !peer.history.is_empty());
         (!has_voted && !self.follows_to(newest)).then_some(newest)
     }
 
@@ -98,7 +98,7 @@ impl Set {
             None => !is_named(&peer.name),
         };
         let is_list = |members: &&Members| {
-            members.len() == self.listed && self.listed_peers().all(|peer| is_in(members, peer))
+            members.len() == self.listed.len() && self.listed_peers().all(|peer| is_in(members, peer))
         };
         record.generations().find(is_list)
     }
@@ -115,9 +115,9 @@ impl Set {
 
     /// Whether each member has an index, or can get one.
     fn has_room_for(&self, record: &MasterRecord) -> bool {
-        let is_known = |name: &Arc<str>| self.peers.iter().any(|peer| peer.name == *name);
+        let is_known = |name: &Arc<str>| self.peers.values().any(|peer| peer.name == *name);
         let new = record.members.iter().filter(|(_, name)| !is_known(name)).count();
-        self.peers.len() + new <= MasterSet::INDICES
+        self.peers.len() + new <= MasterIndex::COUNT
     }
 
     /// Leaves the set. The client's leases of it are over: no master votes in another set within a
@@ -126,7 +126,7 @@ impl Set {
         self.sets_left += 1;
         self.view = None;
         self.proposer = Proposer::default();
-        for peer in &mut self.peers {
+        for peer in self.peers.values_mut() {
             peer.member = None;
             peer.loss = None;
             peer.history = VoteHistory::default();
@@ -187,11 +187,11 @@ impl Set {
     pub(super) fn assign_members(&mut self) {
         let Some(newest) = self.newest().cloned() else { return };
         let mut free = newest.members.clone();
-        self.peers.iter_mut().for_each(|peer| peer.member = None);
+        self.peers.values_mut().for_each(|peer| peer.member = None);
         // Two masters may have shown the same number, one after the other. It belongs to the one
         // that has its name.
         for by_name in [true, false] {
-            for peer in &mut self.peers {
+            for peer in self.peers.values_mut() {
                 let shown = peer.record().filter(|record| record.set == newest.set);
                 let id = shown.map(|record| record.member).or(peer.history.member);
                 let is_named = |id: u32| newest.members.name_of(id).as_ref() == Some(&peer.name);
@@ -212,26 +212,16 @@ impl Set {
 
     /// The index of a member that has not shown itself: of the master with its name, of one that
     /// the client has another name for, or a new one. `None` if there is no room.
-    fn index_for(&mut self, name: &Arc<str>, is_listed: bool) -> Option<usize> {
-        let named = self.peers.iter().position(|peer| peer.name == *name && peer.member.is_none());
+    fn index_for(&mut self, name: &Arc<str>, is_listed: bool) -> Option<MasterIndex> {
+        let named = self.peers.position(|peer| peer.name == *name && peer.member.is_none());
         let is_left = |peer: &Peer| is_listed && peer.member.is_none() && peer.record().is_none();
-        let left = || self.listed_peers().position(is_left);
-        named.or_else(left).or_else(|| self.push(name))
-    }
-
-    /// A new index; `None` if there is no room.
-    pub(super) fn push(&mut self, name: &Arc<str>) -> Option<usize> {
-        let index = self.peers.len();
-        if index == MasterSet::INDICES {
-            return None;
-        }
-        self.peers.push(Peer::new(name.clone()));
-        Some(index)
+        let left = || self.listed.iter().find(|index| is_left(&self.peers[*index]));
+        named.or_else(left).or_else(|| self.peers.push(Peer::new(name.clone())))
     }
 
     /// Forgets the masters' refusals of this client's list and terms. An operator can have changed
     /// something since.
     pub(crate) fn forget_misfits(&mut self) {
-        self.peers.iter_mut().for_each(|peer| peer.misfit = None);
+        self.peers.values_mut().for_each(|peer| peer.misfit = None);
     }
 }

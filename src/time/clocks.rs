@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use super::clock::Moment;
-use crate::wire::{MasterSet, TrustedTime};
+use crate::wire::{ByMaster, MasterIndex, MasterSet, TrustedTime};
 
 /// How far a master's clock may be from the median, and from its own past: hosts whose clocks are
 /// kept by NTP are within a tenth of it.
@@ -28,8 +28,7 @@ const TOGETHER: u64 = 2_000_000;
 /// What a client knows of the clocks of its masters.
 #[derive(Debug)]
 pub(crate) struct Clocks {
-    /// Of each master, by its index.
-    estimates: Box<[Option<Estimate>]>,
+    estimates: ByMaster<Option<Estimate>>,
     /// The masters whose clocks make the median.
     pub(crate) voters: MasterSet,
 }
@@ -62,13 +61,13 @@ impl std::fmt::Display for ClockError {
 
 impl Clocks {
     pub(crate) fn new(masters: usize) -> Self {
-        Self { estimates: vec![None; MasterSet::INDICES].into(), voters: MasterSet::first(masters) }
+        Self { estimates: ByMaster::all(|| None), voters: MasterSet::first(masters) }
     }
 
     /// Notes that it was `time` (us) on the master at some moment between these two.
     pub(crate) fn note(
         &mut self,
-        index: usize,
+        index: MasterIndex,
         asked: Moment,
         heard: Moment,
         time: u64,
@@ -90,7 +89,7 @@ impl Clocks {
     }
 
     /// How many of these masters have clocks that agree with the median.
-    pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = usize>, now: Moment) -> usize {
+    pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = MasterIndex>, now: Moment) -> usize {
         let now = micros(now);
         let (lows, highs) = self.ends(now);
         let Some(median) = self.median(now, &lows, &highs) else { return 0 };
@@ -212,14 +211,14 @@ mod tests {
 
     impl Clocks {
         fn agrees(&self, index: usize) -> bool {
-            self.how_many_agree(std::iter::once(index), at(1_040)) == 1
+            self.how_many_agree(std::iter::once(index.into()), at(1_040)) == 1
         }
     }
 
     /// A master whose clock is `ahead` (ms) was asked at `asked`, and answered `took` later.
     fn look(clocks: &mut Clocks, index: usize, asked: u64, took: u64, ahead: i64) -> Result<(), ClockError> {
         let time = NOON + (asked + took / 2) * 1000;
-        clocks.note(index, at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
+        clocks.note(index.into(), at(asked), at(asked + took), time.saturating_add_signed(ahead * 1000))
     }
 
     #[test]
@@ -285,7 +284,11 @@ mod tests {
             let band = BAND.as_micros() as u64;
             prop_assert!(low <= right + band);
             prop_assert!(low + width.as_micros() as u64 >= right - band);
-            prop_assert_eq!(clocks.how_many_agree(5..15, at(now)), 0, "they were never seen");
+            prop_assert_eq!(
+                clocks.how_many_agree((5..15).map(MasterIndex::from), at(now)),
+                0,
+                "they were never seen"
+            );
         }
         Ok(())
     }
@@ -328,7 +331,7 @@ mod tests {
                 now += pause;
                 let when = now + (took as f64 * part) as u64;
                 let time = NOON.saturating_add_signed(when as i64 * 1000 + off[index] * 1000);
-                prop_assert_eq!(clocks.note(index, at(now), at(now + took), time), Ok(()));
+                prop_assert_eq!(clocks.note(index.into(), at(now), at(now + took), time), Ok(()));
                 now += took;
             }
         }
@@ -356,7 +359,7 @@ mod tests {
                 for (index, took, part, pause) in looks {
                     let read = now + (took as f64 * part) as u64;
                     let time = (NOON + read * 1_000).saturating_add_signed(ahead[index] * 1_000);
-                    let _ = clocks.note(index, at(now), at(now + took), time);
+                    let _ = clocks.note(index.into(), at(now), at(now + took), time);
                     now += took;
                     is_within_the_band(&clocks, now)?;
                     now += pause;

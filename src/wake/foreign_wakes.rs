@@ -10,7 +10,7 @@ use super::hub::{GRACE, WakeHub};
 use crate::link::{Subscriber, SubscriptionEvent};
 use crate::set::Voters;
 use crate::sync::Mutex;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// Subscribes to the channel of one lock, for as long as it lives.
 pub(crate) struct ForeignWakes {
@@ -33,7 +33,7 @@ impl WakeHub {
         let voters = self.voters();
         let subscribed = Mutex::default();
         let state = Arc::new(ForeignState { subscribed, voters: voters.clone(), wakes: Notify::new() });
-        let listen = |index: usize| {
+        let listen = |index: MasterIndex| {
             let subscriber = state.clone().subscriber(index.into());
             Some(self.spawn(self.masters.get(index)?.listen(channel.clone(), subscriber)))
         };

@@ -12,7 +12,7 @@ use crate::executor::Executor;
 use crate::link::{Masters, Subscriber, SubscriptionEvent};
 use crate::set::Voters;
 use crate::sync::Mutex;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// How long to stay subscribed when nobody waits any more: a client of a contended lock soon waits
 /// again.
@@ -36,7 +36,7 @@ struct HubState {
     /// The masters that wake.
     voters: Arc<Voters>,
     /// What ends listening to each master, while this client does.
-    listening: BTreeMap<usize, DropGuard>,
+    listening: BTreeMap<MasterIndex, DropGuard>,
     /// The masters that this client is subscribed to.
     subscribed: MasterSet,
     /// The signals of each [`WakeHandle`], by the ticket number that a message carries.
@@ -162,7 +162,7 @@ impl WakeHub {
         }
     }
 
-    fn subscriber(self: &Arc<Self>, index: usize) -> Subscriber {
+    fn subscriber(self: &Arc<Self>, index: MasterIndex) -> Subscriber {
         let hub = Arc::downgrade(self);
         let master = MasterSet::from(index);
         Arc::new(move |event| {

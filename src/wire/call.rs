@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::{Failure, Value};
+use super::master_index::MasterIndex;
 use super::script::Script;
 
 /// One operation of a script, for some of the masters, which share it.
@@ -162,11 +163,11 @@ impl ExactSizeIterator for WordIter<'_> {}
 pub trait ReplySink: Send + Sync {
     /// Whether the call still has to be sent to the master with this index. This is called with a
     /// link locked, so it must neither wait nor call a master.
-    fn is_wanted(&self, index: usize) -> bool;
+    fn is_wanted(&self, index: MasterIndex) -> bool;
 
     /// The answer of the master with this index, and its time (us since 1970): 0 if it did not
     /// look, `None` if it did not run the call, or does not know this connection any more.
-    fn receive(&self, index: usize, answer: Result<Value, Failure>, time: Option<u64>);
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>);
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! A set of masters, by their indices.
 
+use super::master_index::MasterIndex;
+
 /// A set of masters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct MasterSet(u64);
 
 impl MasterSet {
-    /// How many indices there are: those of the masters that a client was given, and of those that
-    /// joined the set while it ran.
-    pub(crate) const INDICES: usize = u64::BITS as usize;
-
     /// The first masters, so many.
     pub(crate) fn first(masters: usize) -> Self {
-        (0..masters).collect()
+        MasterIndex::all().take(masters).collect()
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -22,13 +20,13 @@ impl MasterSet {
         self.0.count_ones() as usize
     }
 
-    pub(crate) fn has(self, index: usize) -> bool {
-        self.0 & (1 << index) != 0
+    pub(crate) fn has(self, index: MasterIndex) -> bool {
+        self.0 & (1 << index.0) != 0
     }
 
     /// How many masters of the set come before this one.
-    pub(crate) fn before(self, index: usize) -> usize {
-        (self.0 & ((1 << index) - 1)).count_ones() as usize
+    pub(crate) fn before(self, index: MasterIndex) -> usize {
+        (self.0 & ((1 << index.0) - 1)).count_ones() as usize
     }
 
     /// The masters in one of the two sets, or in both.
@@ -47,25 +45,25 @@ impl MasterSet {
     }
 
     /// In the masters' order.
-    pub(crate) fn iter(self) -> impl Iterator<Item = usize> + Clone {
+    pub(crate) fn iter(self) -> impl Iterator<Item = MasterIndex> + Clone {
         let mut left = self.0;
         std::iter::from_fn(move || {
-            let next = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            let next = (left != 0).then(|| MasterIndex(left.trailing_zeros() as u8))?;
             left &= left - 1;
             Some(next)
         })
     }
 }
 
-impl From<usize> for MasterSet {
+impl From<MasterIndex> for MasterSet {
     /// One master.
-    fn from(index: usize) -> Self {
-        Self(1 << index)
+    fn from(index: MasterIndex) -> Self {
+        Self(1 << index.0)
     }
 }
 
-impl FromIterator<usize> for MasterSet {
-    fn from_iter<I: IntoIterator<Item = usize>>(masters: I) -> Self {
-        Self(masters.into_iter().fold(0, |bits, index| bits | 1 << index))
+impl FromIterator<MasterIndex> for MasterSet {
+    fn from_iter<I: IntoIterator<Item = MasterIndex>>(masters: I) -> Self {
+        Self(masters.into_iter().fold(0, |bits, index| bits | 1 << index.0))
     }
 }

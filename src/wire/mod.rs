@@ -7,7 +7,7 @@
 //! reply.
 //!
 //! A [`Call`] carries those words to a master, in [RESP](resp), and its answer is a [`Value`] or a
-//! [`Failure`]. A [`MasterSet`] names masters by their indices.
+//! [`Failure`]. A [`MasterIndex`] names one master of the client, a [`MasterSet`] some of them.
 
 mod answer;
 mod call;
@@ -15,6 +15,7 @@ mod info;
 mod keys;
 mod kind;
 mod limits;
+mod master_index;
 mod master_set;
 mod op;
 mod reply;
@@ -30,6 +31,8 @@ pub(crate) use info::Info;
 pub(crate) use keys::{WakeChannelPrefix, join_names, key_pattern, name_of};
 pub(crate) use kind::{Crossing, Kind, Permit};
 pub(crate) use limits::{NEWEST, OLDEST, PROTOCOL, QUEUE_LIFE, UNMEASURED};
+pub(crate) use master_index::ByMaster;
+pub use master_index::MasterIndex;
 pub(crate) use master_set::MasterSet;
 pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};

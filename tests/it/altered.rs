@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Handshake, Master, Subscriber};
+use quorate::seam::{Call, Handshake, Master, MasterIndex, Subscriber};
 
 /// A master, and what becomes of each call on its way there.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ impl Master for Altered {
         self.0.introduce(handshake);
     }
 
-    fn call(&self, call: Arc<Call>, place: usize) {
-        self.0.call(self.1(call), place);
+    fn call(&self, call: Arc<Call>, index: MasterIndex) {
+        self.0.call(self.1(call), index);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {

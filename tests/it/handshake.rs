@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use quorate::seam::{BootClock, Call, Clock, Failure, Master, ReplySink, SCRIPTS, Value, connect};
+use quorate::seam::{
+    BootClock, Call, Clock, Failure, Master, MasterIndex, ReplySink, SCRIPTS, Value, connect,
+};
 use quorate::{Builder, Error, Init, Moment, Redlock, Refusal, Standing};
 use quorate_testkit::{Masters, Proxy, RedisServer};
 
@@ -457,12 +459,12 @@ async fn a_master_whose_clock_is_wrong_has_no_vote() {
 struct AnHourAhead(Arc<dyn ReplySink>);
 
 impl ReplySink for AnHourAhead {
-    fn is_wanted(&self, index: usize) -> bool {
+    fn is_wanted(&self, index: MasterIndex) -> bool {
         self.0.is_wanted(index)
     }
 
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, time: Option<u64>) {
-        self.0.receive(place, answer, time.map(|time| time + 3_600_000_000));
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>) {
+        self.0.receive(index, answer, time.map(|time| time + 3_600_000_000));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use quorate::seam::{Call, CallKind, Failure, ReplySink, Script, SubscriptionEvent, Value, Words};
+use quorate::seam::{
+    Call, CallKind, Failure, MasterIndex, ReplySink, Script, SubscriptionEvent, Value, Words,
+};
 use quorate::{Refusal, Silence};
 
 use crate::masters_kinds::{Embedded, Freezes, Kind, Real, Simulated};
@@ -32,19 +34,19 @@ static STRANGE: Script = Script::new("strange", "return 5");
 /// Fails in Lua itself.
 static BROKEN: Script = Script::new("broken", "local none = nil\nreturn none.field");
 
-/// Hears answers, with the places that they are for.
+/// Hears answers, with the masters that they are of.
 struct Answers {
-    heard: Mutex<Vec<(usize, Result<Value, Failure>)>>,
+    heard: Mutex<Vec<(MasterIndex, Result<Value, Failure>)>>,
     wants: bool,
 }
 
 impl ReplySink for Answers {
-    fn is_wanted(&self, _index: usize) -> bool {
+    fn is_wanted(&self, _index: MasterIndex) -> bool {
         self.wants
     }
 
-    fn receive(&self, place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
-        self.heard.lock().unwrap().push((place, answer));
+    fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, _time: Option<u64>) {
+        self.heard.lock().unwrap().push((index, answer));
     }
 }
 
@@ -66,10 +68,10 @@ impl Answers {
         words: Words,
     ) {
         let call = Call { script, words, hot: None, kind: terms, sink: self.clone() };
-        kind.master().call(Arc::new(call), place);
+        kind.master().call(Arc::new(call), place.into());
     }
 
-    async fn all(&self, count: usize) -> Vec<(usize, Result<Value, Failure>)> {
+    async fn all(&self, count: usize) -> Vec<(MasterIndex, Result<Value, Failure>)> {
         until("the answers", async || self.heard.lock().unwrap().len() >= count).await;
         self.heard.lock().unwrap().clone()
     }
@@ -96,8 +98,9 @@ fn refused(answer: Result<Value, Failure>) -> (Refusal, Arc<str>) {
 async fn calls_run_in_their_order_and_each_has_its_own_reply<K: Kind>() {
     let kind = K::start();
     let answers = Answers::new(true);
-    (0..300).for_each(|place| answers.ask(&kind, place, &ADD, add("n")));
-    let expected: Vec<_> = (0..300).map(|place| (place, Ok(Value::Int(place as i64 + 1)))).collect();
+    (0..300).for_each(|call| answers.ask(&kind, call % 50, &ADD, add("n")));
+    let expected: Vec<_> =
+        (0..300).map(|call| ((call % 50).into(), Ok(Value::Int(call as i64 + 1)))).collect();
     assert_eq!(answers.all(300).await, expected);
 }
 
@@ -132,7 +135,7 @@ async fn a_call_that_nobody_wants_is_not_sent<K: Kind>() {
     unwanted.ask(&kind, 3, &ADD, add("unwanted"));
     assert_eq!(answer(&kind, &ADD, add("wanted")).await, Ok(Value::Int(1)));
     let heard = unwanted.all(1).await.remove(0);
-    assert_eq!(heard, (3, Err(Failure::not_sent())));
+    assert_eq!(heard, (3.into(), Err(Failure::not_sent())));
     assert_eq!(kind.server().keys(), ["wanted"]);
 }
 
@@ -142,7 +145,7 @@ async fn a_clean_up_is_carried_out_behind_what_it_undoes<K: Kind>() {
     answers.ask(&kind, 0, &ADD, add("n"));
     let terms = CallKind::CleanUp { timeout: PATIENT };
     answers.ask_on(terms, &kind, 1, &ADD, Words::new(1).with("n").with(-1));
-    assert_eq!(answers.all(2).await, [(0, Ok(Value::Int(1))), (1, Ok(Value::Int(0)))]);
+    assert_eq!(answers.all(2).await, [(0.into(), Ok(Value::Int(1))), (1.into(), Ok(Value::Int(0)))]);
 }
 
 async fn a_silent_master_is_known_and_does_what_it_was_sent_when_it_goes_on<K: Freezes>() {
@@ -157,9 +160,9 @@ async fn a_silent_master_is_known_and_does_what_it_was_sent_when_it_goes_on<K: F
     let answers = Answers::new(true);
     let terms = CallKind::CleanUp { timeout: PATIENT / 10 };
     answers.ask_on(terms, &kind, 7, &ADD, Words::new(1).with("n").with(-2));
-    assert_eq!(answers.all(1).await, [(7, timed_out())]);
+    assert_eq!(answers.all(1).await, [(7.into(), timed_out())]);
     kind.thaw();
-    assert_eq!(answers.all(2).await[1], (7, Ok(Value::Int(0))), "behind what timed out");
+    assert_eq!(answers.all(2).await[1], (7.into(), Ok(Value::Int(0))), "behind what timed out");
     kind.master().ready().await;
     assert_eq!(answer(&kind, &ADD, add("n")).await, Ok(Value::Int(1)));
     assert_eq!(kind.server().keys(), ["n"]);

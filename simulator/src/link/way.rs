@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use quorate::seam::{Call, Handshake, LinkState, Master, Reach, Subscriber};
+use quorate::seam::{Call, Handshake, LinkState, Master, MasterIndex, Reach, Subscriber};
 
 use super::Link;
 use crate::hearing::Hearing;
@@ -22,7 +22,7 @@ impl Master for Way {
         let _ = self.0.handshake.set(handshake); // it is set once
     }
 
-    fn call(&self, call: Arc<Call>, index: usize) {
+    fn call(&self, call: Arc<Call>, index: MasterIndex) {
         if !self.0.process.is_dead() {
             self.0.with(|link, now| link.call(call, index, now));
         }

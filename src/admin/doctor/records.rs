@@ -11,7 +11,7 @@ use crate::set::{
     AcceptorWrite, Event, FreshIds, MasterRecord, MemberState, Reading, RecordWrite, Set, Verdict,
 };
 use crate::vote::Refusal;
-use crate::wire::PROTOCOL;
+use crate::wire::{MasterIndex, PROTOCOL};
 
 const ABOUT: &str = "record";
 
@@ -39,7 +39,7 @@ impl Records {
         let mut masters: Vec<_> = (0..all.len()).map(|index| first_look(all, index)).collect();
         // First not all are known, and then it matters what was written on others.
         for _ in 0..3 {
-            for (index, (foretold, facts)) in masters.iter_mut().zip(all).enumerate() {
+            for (index, (foretold, facts)) in set.listed().iter().zip(masters.iter_mut().zip(all)) {
                 if let (Some(foretold), Ok(_)) = (foretold, &facts.server) {
                     foretold.shake_hands(&mut set, index, visitor);
                 }
@@ -126,7 +126,7 @@ fn first_look(all: &[Facts], index: usize) -> Option<Foretold> {
 
 impl Foretold {
     /// A handshake, until it writes no more.
-    fn shake_hands(&mut self, set: &mut Set, master: usize, visitor: &Visitor) {
+    fn shake_hands(&mut self, set: &mut Set, master: MasterIndex, visitor: &Visitor) {
         // It writes three times at most, and asks once for the promises of the others.
         for _ in 0..5 {
             let reading = self.reading.clone();

@@ -30,11 +30,11 @@ struct Caller {
 }
 
 impl ReplySink for Caller {
-    fn is_wanted(&self, _index: usize) -> bool {
+    fn is_wanted(&self, _index: MasterIndex) -> bool {
         self.wants.load(Ordering::Relaxed)
     }
 
-    fn receive(&self, _place: usize, answer: Result<Value, Failure>, _time: Option<u64>) {
+    fn receive(&self, _index: MasterIndex, answer: Result<Value, Failure>, _time: Option<u64>) {
         self.heard.lock().unwrap().push(answer);
     }
 }
@@ -135,7 +135,7 @@ impl Driven {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
         let call = Call { script, words, hot, kind, sink: caller.clone() };
-        self.link.call(Arc::new(call), 0, self.now);
+        self.link.call(Arc::new(call), 0.into(), self.now);
         let until = self.now + kind.timeout();
         self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false, was_left: false });
         self.deliver();

@@ -9,6 +9,7 @@ use super::super::rules::Verdict;
 use super::super::terms::Terms;
 use super::super::write::FreshIds;
 use crate::vote::Refusal;
+use crate::wire::{MasterIndex, MasterSet};
 
 pub(super) const MAX_TTL: Duration = Duration::from_secs(30);
 
@@ -53,6 +54,11 @@ pub(super) fn name(master: usize) -> Arc<str> {
 /// The master of this name.
 pub(super) fn named(name: &str) -> usize {
     name[1..].parse().unwrap()
+}
+
+/// The masters at these indices.
+pub(super) fn indices<const N: usize>(places: [usize; N]) -> MasterSet {
+    places.map(MasterIndex::from).into_iter().collect()
 }
 
 /// The masters of these members.

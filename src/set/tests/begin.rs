@@ -73,9 +73,9 @@ fn init_leaves_a_set_that_no_master_showed_a_moment_ago() {
 fn init_writes_on_no_master_that_its_list_does_not_name() {
     let dice = Dice::new(1);
     let mut begins = beginner(&[0, 1, 2], "own");
-    let other = begins.set.join(&name(3)).unwrap();
+    begins.set.join(&name(3)).unwrap();
     begins.set.end_joining();
-    for index in [0, 1, 2, other] {
+    for index in 0..4 {
         let verdict = hello(&mut begins.set, index, FakeMaster::new(9).reading(5), dice.ids());
         assert!(index < 2 || matches!(verdict, Verdict::Write(_)) == (index == 2), "{index}: {verdict:?}");
     }

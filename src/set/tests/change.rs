@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::super::change::{Choice, Promises};
 use super::super::proposer::{Accepted, Ballot};
 use super::super::record::MasterRecord;
-use super::basics::{Dice, MAX_TTL, name, terms};
+use super::basics::{Dice, MAX_TTL, indices, name, terms};
 use super::client::{Client, moment};
 use super::fake::FakeMaster;
 use super::sets::{decide, known_set, set, set_of, the_fourth_joins};
 
 /// These promised, and had accepted nothing.
 fn promised(masters: &[usize]) -> Promises {
-    Promises { by: masters.iter().map(|&master| (master, None)).collect(), ..Promises::default() }
+    Promises { by: masters.iter().map(|&master| (master.into(), None)).collect(), ..Promises::default() }
 }
 
 /// The second and third generation of a set, of four and three masters, and its client.
@@ -52,11 +52,11 @@ fn a_proposer_goes_on_with_the_value_of_the_highest_ballot() {
         Some(Accepted { ballot: Ballot::new(time, Ballot::default(), 0), value: value.into() })
     };
     let mut promises = promised(&[0, 1, 2]);
-    promises.by.insert(0, accepted(9, &lists[0].to_string()));
-    promises.by.insert(1, accepted(8, &lists[1].to_string()));
+    promises.by.insert(0.into(), accepted(9, &lists[0].to_string()));
+    promises.by.insert(1.into(), accepted(8, &lists[1].to_string()));
     let choice = |promises: &Promises| client.set.choice(&newest, promises, None, moment(1));
     assert_eq!(choice(&promises), Choice::Accepted(lists[0].clone()));
-    promises.by.insert(2, accepted(10, "of a later version"));
+    promises.by.insert(2.into(), accepted(10, "of a later version"));
     assert_eq!(choice(&promises), Choice::Unreadable);
 }
 
@@ -68,7 +68,7 @@ fn the_barrier_needs_a_master_of_each_majority_of_the_previous_list() {
         let raise = |promises: &Promises| client.set.raise_barrier(&newest, promises, moment(1)).map(drop);
         assert_eq!(raise(&promised(&[0, 1])), Ok(()));
         assert_eq!(raise(&promised(&[1])), Err(1));
-        let later = Promises { later: 0.into(), ..promised(&[1]) };
+        let later = Promises { later: indices([0]), ..promised(&[1]) };
         assert_eq!(raise(&later), Ok(()), "a master that promised a higher ballot is in the generation");
     }
     let [(client, newest), _] = changed_set(&dice);
@@ -108,7 +108,7 @@ fn masters_of_the_barrier_keep_their_incarnations() {
     let barrier = client.set.raise_barrier(&newest, &promises, moment(7)).unwrap();
     let ends = moment(7) + terms(MAX_TTL).quarantine();
     for (index, choice) in [(0, Choice::Own), (1, Choice::NoBarrier)] {
-        let record = client.set.peers[index].reading.as_mut().unwrap().record.as_mut().unwrap();
+        let record = client.set.peers[index.into()].reading.as_mut().unwrap().record.as_mut().unwrap();
         record.incarnation = "a new one".into();
         assert_eq!(client.set.choice(&newest, &promises, Some(&barrier), ends), choice);
     }

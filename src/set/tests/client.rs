@@ -15,15 +15,15 @@ use super::super::write::{FreshIds, RecordWrite};
 use super::basics::{Dice, MAX_TTL, name, named, terms};
 use super::fake::{FakeMaster, Reply};
 use crate::time::Moment;
-use crate::wire::MasterSet;
+use crate::wire::{ByMaster, MasterIndex, MasterSet};
 
 /// A client, and which masters its list names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client {
     pub(super) set: Set,
     /// The master of each index.
-    pub(super) list: Vec<usize>,
-    pub(super) connections: Vec<FakeConnection>,
+    pub(super) list: ByMaster<usize>,
+    pub(super) connections: ByMaster<FakeConnection>,
     pub(super) barrier: Option<LeaseBarrier>,
     /// The masters that it does not reach for a while.
     pub(super) cut_off: Vec<usize>,
@@ -48,9 +48,14 @@ pub(super) struct FakeSession {
 }
 
 /// One answer to a handshake.
-pub(super) fn hello(set: &mut Set, master: usize, reading: Reading, ids: FreshIds) -> Verdict {
+pub(super) fn hello(
+    set: &mut Set,
+    master: impl Into<MasterIndex>,
+    reading: Reading,
+    ids: FreshIds,
+) -> Verdict {
     let now = reading.time;
-    set.handle(now, Event::Hello { master, reading, is_new: false, ids }).verdict.unwrap()
+    set.handle(now, Event::Hello { master: master.into(), reading, is_new: false, ids }).verdict.unwrap()
 }
 
 pub(super) fn moment(now: u64) -> Moment {
@@ -67,12 +72,19 @@ impl Client {
 
     pub(super) fn with_terms(list: &[usize], terms: Terms) -> Self {
         let set = Set::new(list.iter().map(|&master| name(master)).collect(), terms);
-        let connections = vec![FakeConnection::Closed; list.len()];
-        Self { set, list: list.to_vec(), connections, barrier: None, cut_off: vec![] }
+        let connections = list.iter().map(|_| FakeConnection::Closed).collect();
+        let list = list.iter().copied().collect();
+        Self { set, list, connections, barrier: None, cut_off: vec![] }
     }
 
     /// Reads a master's record. The next [`write`](Client::write) writes what follows, if anything.
-    pub(super) fn hello(&mut self, index: usize, masters: &[FakeMaster], now: u64, ids: FreshIds) -> Verdict {
+    pub(super) fn hello(
+        &mut self,
+        index: MasterIndex,
+        masters: &[FakeMaster],
+        now: u64,
+        ids: FreshIds,
+    ) -> Verdict {
         let reading = masters[self.list[index]].reading(now);
         let record = reading.record.clone();
         let verdict = hello(&mut self.set, index, reading, ids);
@@ -90,20 +102,26 @@ impl Client {
 
     /// The masters that joined the set have their places, too.
     pub(super) fn meet(&mut self) {
-        let known = self.list.len();
-        self.list.extend(self.set.peers[known..].iter().map(|peer| named(&peer.name)));
-        self.connections.resize(self.list.len(), FakeConnection::Closed);
+        for peer in self.set.peers.values().skip(self.list.len()) {
+            self.list.push(named(&peer.name));
+            self.connections.push(FakeConnection::Closed);
+        }
+    }
+
+    /// The indices of all masters that it has met.
+    pub(super) fn met(&self) -> MasterSet {
+        MasterSet::first(self.list.len())
     }
 
     /// The write of a handshake reaches its master.
-    pub(super) fn write(&mut self, index: usize, masters: &mut [FakeMaster], now: u64) {
+    pub(super) fn write(&mut self, index: MasterIndex, masters: &mut [FakeMaster], now: u64) {
         if let FakeConnection::Writes(write, read_at) = std::mem::take(&mut self.connections[index]) {
             masters[self.list[index]].write(&write, read_at, now);
         }
     }
 
-    pub(super) fn session(&self, index: usize) -> Option<&FakeSession> {
-        match self.connections.get(index)? {
+    pub(super) fn session(&self, index: MasterIndex) -> Option<&FakeSession> {
+        match &self.connections[index] {
             FakeConnection::Open(session) => Some(session),
             _ => None,
         }
@@ -112,7 +130,7 @@ impl Client {
     /// One acceptor hears of a proposal, and replies. `None` if it is not connected.
     pub(super) fn ask_one(
         &self,
-        index: usize,
+        index: MasterIndex,
         masters: &mut [FakeMaster],
         proposal: &Proposal,
         value: Option<&str>,
@@ -129,20 +147,21 @@ impl Client {
         proposal: &Proposal,
         value: Option<&str>,
         now: u64,
-    ) -> Vec<(usize, Reply)> {
-        let is_cut_off = |index: &usize| self.cut_off.contains(&self.list[*index]);
-        let asked = proposal.masters.iter().filter(|index| *index < self.list.len() && !is_cut_off(index));
+    ) -> Vec<(MasterIndex, Reply)> {
+        let is_cut_off = |index: &MasterIndex| self.cut_off.contains(&self.list[*index]);
+        let asked = proposal.masters.and(self.met()).iter().filter(|index| !is_cut_off(index));
         asked.filter_map(|index| Some((index, self.ask_one(index, masters, proposal, value, now)?))).collect()
     }
 
     /// One handshake, from its first hello to a vote or a refusal.
     pub(super) fn connect(
         &mut self,
-        index: usize,
+        index: impl Into<MasterIndex>,
         masters: &mut [FakeMaster],
         now: u64,
         dice: &Dice,
     ) -> Verdict {
+        let index = index.into();
         for turn in 0..6 {
             let verdict = self.hello(index, masters, now, dice.ids());
             match &verdict {
@@ -167,7 +186,7 @@ impl Client {
     }
 
     /// Hears a reply of phase 1 for a master that rejoins.
-    pub(super) fn hear(&mut self, master: usize, ballot: Ballot, reply: Reply, now: u64) {
+    pub(super) fn hear(&mut self, master: MasterIndex, ballot: Ballot, reply: Reply, now: u64) {
         let event = match reply {
             Reply::Promised(accepted) => Event::Promised { master, ballot, accepted },
             Reply::Rejected(promised) => Event::Rejected { promised },
@@ -182,15 +201,15 @@ impl Client {
         now: u64,
         dice: &Dice,
     ) -> Vec<Verdict> {
-        let is_reached = |index: &usize| !self.cut_off.contains(&self.list[*index]);
-        let reached: Vec<usize> = (0..self.list.len()).filter(is_reached).collect();
-        reached.into_iter().map(|index| self.connect(index, masters, now, dice)).collect()
+        let is_reached = |index: &MasterIndex| !self.cut_off.contains(&self.list[*index]);
+        let reached: MasterSet = self.met().iter().filter(is_reached).collect();
+        reached.iter().map(|index| self.connect(index, masters, now, dice)).collect()
     }
 
     /// Which of the masters vote for it.
     pub(super) fn voters(&self, masters: &[FakeMaster], now: u64) -> Vec<usize> {
         let voters = self.set.voters();
-        let votes = |index: usize| {
+        let votes = |index: MasterIndex| {
             let session = self.session(index)?;
             let master = self.list[index];
             let is_voter = voters.masters.has(index) && session.view == voters.view;
@@ -199,7 +218,7 @@ impl Client {
             (is_voter && is_reached && its.stamp == session.stamp && session.quarantine <= now)
                 .then_some(master)
         };
-        (0..self.list.len()).filter_map(votes).collect()
+        self.met().iter().filter_map(votes).collect()
     }
 
     pub(super) fn quorum(&self) -> usize {
@@ -284,13 +303,13 @@ impl Client {
 }
 
 /// The replies to phase 1.
-fn promises(replies: Vec<(usize, Reply)>) -> Promises {
+fn promises(replies: Vec<(MasterIndex, Reply)>) -> Promises {
     let mut promises = Promises::default();
     replies.into_iter().for_each(|(master, reply)| note_reply(&mut promises, master, reply));
     promises
 }
 
-pub(super) fn note_reply(promises: &mut Promises, master: usize, reply: Reply) {
+pub(super) fn note_reply(promises: &mut Promises, master: MasterIndex, reply: Reply) {
     match reply {
         Reply::Promised(accepted) => drop(promises.by.insert(master, accepted)),
         Reply::Rejected(ballot) => {
@@ -302,7 +321,7 @@ pub(super) fn note_reply(promises: &mut Promises, master: usize, reply: Reply) {
 }
 
 /// How many of the acceptors promised, or accepted.
-pub(super) fn agreed(replies: &[(usize, Reply)]) -> usize {
-    let agrees = |(_, reply): &&(usize, Reply)| matches!(reply, Reply::Promised(_) | Reply::Accepted);
+pub(super) fn agreed(replies: &[(MasterIndex, Reply)]) -> usize {
+    let agrees = |(_, reply): &&(MasterIndex, Reply)| matches!(reply, Reply::Promised(_) | Reply::Accepted);
     replies.iter().filter(agrees).count()
 }

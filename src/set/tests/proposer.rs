@@ -29,8 +29,8 @@ fn a_ballot_is_above_another_one_and_grows_with_the_time() {
 #[test]
 fn promises_count_for_one_ballot_one_generation_and_earlier_losses() {
     let mut proposer = begun();
-    proposer.promised(0, ballot(5), None);
-    proposer.promised(1, ballot(4), None);
+    proposer.promised(0.into(), ballot(5), None);
+    proposer.promised(1.into(), ballot(4), None);
     assert_eq!(proposer.promises(1, 2), Some(MasterSet::first(1)));
     assert_eq!(proposer.promises(1, 1), Some(MasterSet::first(1)));
     assert_eq!(proposer.promises(1, 3), None, "it lost its state after the run began");
@@ -43,7 +43,7 @@ fn a_master_that_rejoins_is_given_the_value_of_the_highest_ballot() {
     let mut proposer = begun();
     let accepted = [3, 2, 4].map(|time| Accepted { ballot: ballot(time), value: format!("{time}").into() });
     for (master, accepted) in accepted.iter().enumerate() {
-        proposer.promised(master, ballot(5), Some(accepted.clone()));
+        proposer.promised(master.into(), ballot(5), Some(accepted.clone()));
     }
     let state = proposer.handed_on(MasterSet::first(2));
     assert_eq!((state.generation, state.promised), (1, Some(ballot(5))));
@@ -59,7 +59,7 @@ fn a_run_begins_anew_when_it_could_hear_more_or_after_a_while() {
     let is_wanted = |change: fn(&mut Proposer), generation, loss, now| {
         let mut proposer = begun();
         assert!(!proposer.is_wanted());
-        proposer.promised(0, ballot(5), None);
+        proposer.promised(0.into(), ballot(5), None);
         change(&mut proposer);
         proposer.want(generation, loss, now);
         proposer.is_wanted()
@@ -68,8 +68,8 @@ fn a_run_begins_anew_when_it_could_hear_more_or_after_a_while() {
     assert!(is_wanted(|_| {}, 1, 2, 201_000));
     assert!(is_wanted(|_| {}, 1, 3, 1_000));
     assert!(is_wanted(|_| {}, 2, 2, 1_000));
-    assert!(is_wanted(|proposer| proposer.heard_from(1), 1, 2, 1_000));
-    assert!(!is_wanted(|proposer| proposer.heard_from(0), 1, 2, 1_000), "it has promised");
+    assert!(is_wanted(|proposer| proposer.heard_from(1.into()), 1, 2, 1_000));
+    assert!(!is_wanted(|proposer| proposer.heard_from(0.into()), 1, 2, 1_000), "it has promised");
     assert!(is_wanted(|proposer| proposer.rejected(ballot(9)), 1, 2, 1_000));
 }
 

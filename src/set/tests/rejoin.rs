@@ -6,7 +6,7 @@ use super::super::proposer::{Accepted, AcceptorState, Ballot, Proposal};
 use super::super::record::{MasterRecord, MemberState};
 use super::super::rules::Verdict;
 use super::super::state::Set;
-use super::basics::{Dice, MAX_TTL, is_wait, name, quarantine, refusal, terms};
+use super::basics::{Dice, MAX_TTL, indices, is_wait, name, quarantine, refusal, terms};
 use super::client::{Client, FakeConnection, agreed, hello};
 use super::fake::FakeMaster;
 use super::sets::{
@@ -66,7 +66,7 @@ fn a_master_that_went_back_has_no_vote_for_those_that_saw_what_it_was() {
     masters[0] = newer;
     masters[0].record.as_mut().unwrap().quarantine -= 1;
     let mut client = Client::new(&[0, 1, 2], None);
-    client.set.peers[0].history.latest_quarantine = masters[0].record.as_ref().unwrap().quarantine + 1;
+    client.set.peers[0.into()].history.latest_quarantine = masters[0].record.as_ref().unwrap().quarantine + 1;
     client.connect(0, &mut masters, 2 * quarantine(), &dice);
     assert!(!client.voters(&masters, 2 * quarantine()).contains(&0));
 }
@@ -145,7 +145,7 @@ fn a_bounded_end_is_forgotten_for_good() {
 fn sixteen_incarnations_before_the_last_are_remembered() {
     let dice = Dice::new(1);
     let (mut client, masters) = known_set(&dice);
-    let peer = &mut client.set.peers[0];
+    let peer = &mut client.set.peers[0.into()];
     let reading = masters[0].reading(1);
     let first = reading.record.clone().unwrap();
     for restarts in 1..=17 {
@@ -491,7 +491,7 @@ fn recover_waits_for_a_member_that_answers() {
     let mut client = Client::new(&[0, 1, 2], None);
     client.set.recover(true);
     client.connect(2, &mut masters, 5, &dice);
-    client.connections[2] = FakeConnection::Closed; // it promises nothing yet
+    client.connections[2.into()] = FakeConnection::Closed; // it promises nothing yet
     client.connect(1, &mut masters, 5, &dice);
     assert!(is_wait(&client.connect(0, &mut masters, 5, &dice)));
     assert_eq!(client.connect(0, &mut masters, 3_000_000, &dice), Verdict::Vote);
@@ -510,7 +510,7 @@ fn a_master_gets_its_record_again_from_a_client_that_knows_enough_of_its_set() {
     assert_eq!(client.connect(0, &mut masters, 5, &dice), Verdict::Vote);
     // It is in nobody else's place.
     masters[0].record = None;
-    client.set.peers[0].history.member = Some(2);
+    client.set.peers[0.into()].history.member = Some(2);
     assert_eq!(refusal(&client.connect(0, &mut masters, 6, &dice)), Some(Refusal::OtherMembers));
     assert!(masters[0].record.is_none());
 }
@@ -526,7 +526,7 @@ fn a_master_that_restarted_has_no_vote_for_a_quarantine() {
     assert!(matches!(next(0), Verdict::AwaitPeers(_)));
     let ask = set.handle(5, Event::Propose { draw: 1 }).ask.unwrap();
     for master in [1, 2] {
-        set.handle(5, Event::Promised { master, ballot: ask.ballot, accepted: None });
+        set.handle(5, Event::Promised { master: master.into(), ballot: ask.ballot, accepted: None });
     }
     let step = hello(&mut set, 0, masters[0].reading(5), dice.ids());
     let Verdict::Write(change) = step else { panic!("{step:?}") };
@@ -655,7 +655,7 @@ fn a_master_that_forgot_is_told_what_the_others_accepted() {
     assert_eq!(promised.accepted, Some(Accepted { ballot, value: "value".into() }));
     // What was on its way to it, or to the third one, comes too late.
     assert!(promised.promised > Some(ballot) && promised.generation == 1);
-    let to_third = Proposal { masters: 2.into(), ..proposal };
+    let to_third = Proposal { masters: indices([2]), ..proposal };
     assert_eq!(agreed(&client.ask(&mut masters, &to_third, Some("value"), 2_000)), 0);
 }
 

@@ -213,7 +213,7 @@ fn a_removed_master_does_not_rejoin_as_a_member_that_another_one_is() {
     let [_, removed] = the_third_joins_again(&mut Client::new(&[0, 1, 2], None), &mut masters, now, &dice);
     masters[3] = std::mem::replace(&mut masters[2], removed.clone());
     let mut client = Client::new(&[0, 1, 2], None);
-    client.list[1] = 3;
+    client.list[1.into()] = 3;
     let steps = client.connect_to_all(&mut masters, now + 10, &dice);
     assert_eq!(refusal(&steps[2]), Some(Refusal::Removed), "{steps:?}");
     assert_eq!(masters[2].record, removed.record);

@@ -6,7 +6,7 @@ use super::super::handle::Event;
 use super::super::proposer::Ballot;
 use super::super::record::{MasterRecord, MemberState};
 use super::super::state::UNNAMED_SET;
-use super::basics::{Dice, name, refusal};
+use super::basics::{Dice, indices, name, refusal};
 use super::client::{Client, hello};
 use super::fake::FakeMaster;
 use super::sets::{begin_anew, connect_often, known_set, set, the_third_leaves};
@@ -60,7 +60,7 @@ fn an_answer_is_news_if_it_differs() {
     masters[0].record.as_mut().unwrap().stamp = "another".into();
     assert!(is_news(&mut client, 0, &mut masters));
     let ballot = Ballot::default();
-    let promised = Event::Promised { master: 0, ballot, accepted: None };
+    let promised = Event::Promised { master: 0.into(), ballot, accepted: None };
     for event in [promised, Event::Rejected { promised: ballot }, Event::ReadAgain] {
         let before = client.set.news();
         client.set.handle(1, event);
@@ -77,13 +77,13 @@ fn acceptors_are_not_asked_again_at_once() {
         hello(&mut client.set, 0, FakeMaster::new(9).reading(5), dice.ids());
         let ask = client.set.handle(5, Event::Propose { draw: 1 }).ask;
         if let Some(ballot) = ask.as_ref().map(|ask| ask.ballot) {
-            client.set.handle(5, Event::Promised { master: 1, ballot, accepted: None });
+            client.set.handle(5, Event::Promised { master: 1.into(), ballot, accepted: None });
         }
         ask
     };
     let proposal = ask().unwrap();
     assert_eq!(proposal.generation, masters[0].record.as_ref().unwrap().generation + 1);
-    assert_eq!(proposal.masters, MasterSet::from(1).or(2.into()));
+    assert_eq!(proposal.masters, indices([1, 2]));
     assert_eq!(ask(), None);
 }
 
@@ -106,12 +106,12 @@ fn answers_are_counted_and_age() {
     let mut client = Client::new(&[0, 1, 2], None);
     for index in 0..3 {
         assert!(!client.set.all_answered());
-        assert!(!client.set.answered_recently(index, 10));
+        assert!(!client.set.answered_recently(index.into(), 10));
         client.connect(index, &mut masters, 10, &dice);
     }
     assert!(client.set.all_answered());
     assert_eq!(
-        [10, 2_000_009, 2_000_010].map(|now| client.set.answered_recently(0, now)),
+        [10, 2_000_009, 2_000_010].map(|now| client.set.answered_recently(0.into(), now)),
         [true, true, false]
     );
 }
@@ -152,8 +152,8 @@ fn another_list_is_told_from_other_terms() {
         assert!(misfit.starts_with(&format!("m{}: ", list[refuses])), "{misfit}");
         assert_eq!(client.set.other_list(), Some(misfit).filter(|_| is_list));
         for master in [1, refuses] {
-            client.set.handle(1, Event::Unreachable { master });
-            let is_forgotten = client.set.peers[master].reading.is_none();
+            client.set.handle(1, Event::Unreachable { master: master.into() });
+            let is_forgotten = client.set.peers[master.into()].reading.is_none();
             assert_eq!(is_forgotten, master == refuses, "what it said of the list and terms does not count");
         }
         assert_eq!(client.set.misfit(), None);
@@ -164,8 +164,8 @@ fn another_list_is_told_from_other_terms() {
 fn a_master_that_was_removed_is_no_member_unless_it_joins_again() {
     let dice = Dice::new(1);
     let (mut client, mut masters) = known_set(&dice);
-    let states = |client: &Client| (client.set.is_no_member(2), client.set.has_left(2));
-    assert!(!Client::new(&[0, 1, 2], None).set.is_no_member(2), "nothing is known");
+    let states = |client: &Client| (client.set.is_no_member(2.into()), client.set.has_left(2.into()));
+    assert!(!Client::new(&[0, 1, 2], None).set.is_no_member(2.into()), "nothing is known");
     assert_eq!(states(&client), (false, false));
     client.cut_off = vec![2];
     the_third_leaves(&mut client, &mut masters, 5, &dice);

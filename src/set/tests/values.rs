@@ -7,7 +7,7 @@ use super::super::record::{MasterRecord, MemberState, Members, SetTerms};
 use super::super::terms::{CLOCK_RANGE, Terms};
 use super::super::voters::Voters;
 use super::super::write::{FreshIds, RecordWrite};
-use super::basics::{Dice, MAX_TTL, name, terms};
+use super::basics::{Dice, MAX_TTL, indices, name, terms};
 use super::sets::set;
 use crate::config::Settings;
 use crate::wire::{MasterSet, Value};
@@ -106,7 +106,7 @@ fn half_of_the_voters_are_no_majority() {
     for (count, voting, is_majority) in [(3, 1, false), (3, 2, true), (4, 2, false), (5, 3, true)] {
         let voters = Voters::given(&(0..count).map(name).collect::<Vec<_>>());
         assert_eq!(voters.len(), count);
-        let others = MasterSet::from(9);
+        let others = indices([9]);
         assert_eq!(
             voters.have_majority(MasterSet::first(voting).or(others)),
             is_majority,

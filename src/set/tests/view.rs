@@ -15,7 +15,7 @@ use super::sets::{
     the_third_leaves_for_the_fourth,
 };
 use crate::vote::Refusal;
-use crate::wire::MasterSet;
+use crate::wire::MasterIndex;
 
 /// It has the number of a generation that the other set has, too.
 #[test]
@@ -170,7 +170,7 @@ fn what_was_decided_is_not_believed_where_there_is_no_room_for_a_master() {
         Some(MasterRecord { members: next.members.clone(), ..before.next(next.members.clone()) });
     for (room, generation) in [(0, 0), (1, 1)] {
         let mut client = client.clone();
-        while client.set.peers.len() + room < MasterSet::INDICES {
+        while client.set.peers.len() + room < MasterIndex::COUNT {
             client.set.join(&format!("seen {}", client.set.peers.len()).into()).unwrap();
         }
         let mut chosen = client.set.clone();
@@ -270,10 +270,10 @@ fn what_a_client_saw_in_a_set_that_it_left_counts_no_more() {
 fn a_number_is_that_of_the_master_with_its_name() {
     let dice = Dice::new(1);
     let (mut client, mut masters) = known_set(&dice);
-    client.list[0] = 1;
+    client.list[0.into()] = 1;
     client.connect(0, &mut masters, 5, &dice);
-    assert_eq!(client.set.index_of_member("m1"), Some(1));
-    assert_eq!(client.set.index_of_member("m2"), Some(2));
+    assert_eq!(client.set.index_of_member("m1"), Some(1.into()));
+    assert_eq!(client.set.index_of_member("m2"), Some(2.into()));
     assert_eq!(client.set.index_of_member("m7"), None);
     // A number in another set says nothing.
     let mut client = Client::new(&[0, 1, 2], None);
@@ -281,7 +281,7 @@ fn a_number_is_that_of_the_master_with_its_name() {
     let record = masters[1].record.as_mut().unwrap();
     record.set = "another".into();
     hello(&mut client.set, 0, masters[1].reading(5), dice.ids());
-    assert_eq!(client.set.index_of_member("m1"), Some(1));
+    assert_eq!(client.set.index_of_member("m1"), Some(1.into()));
 }
 
 /// A write takes at most three seconds.
@@ -309,7 +309,7 @@ fn a_list_with_other_names_is_no_other_list() {
         client.set = Set::new(names.map(Arc::from).to_vec(), terms(MAX_TTL));
         let steps = client.connect_to_all(&mut masters, 5, &dice);
         assert_eq!(refusal(&steps[2]), Some(Refusal::OtherMembers));
-        assert_eq!(client.set.is_other_list(2), is_other);
+        assert_eq!(client.set.is_other_list(2.into()), is_other);
         assert_eq!(client.voters(&masters, 5), [0, 1]);
     }
 }
@@ -326,7 +326,7 @@ fn a_foreign_master_costs_its_own_vote_and_no_other() {
     assert_eq!(others.voters(&masters, 0), [3, 4, 5]);
     let mut client = Client::new(&[0, 1, 2], None);
     client.connect_to_all(&mut masters, 0, &dice);
-    client.list[2] = 3; // its address leads there now
+    client.list[2.into()] = 3; // its address leads there now
     for _ in 0..2 {
         let steps = client.connect_to_all(&mut masters, 5, &dice);
         assert_eq!(refusal(&steps[2]), Some(Refusal::OtherMembers), "{steps:?}");

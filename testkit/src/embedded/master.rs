@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{
-    Call, Failure, Handshake, HelloOutcome, Master, NOT_HANDLED, SessionHeader, Subscriber, SubscriptionEvent,
+    Call, Failure, Handshake, HelloOutcome, Master, MasterIndex, NOT_HANDLED, SessionHeader, Subscriber,
+    SubscriptionEvent,
 };
 use tokio::sync::watch;
 
@@ -99,7 +100,7 @@ impl Master for EmbeddedLink {
         let _ = self.handshake.set(handshake); // it is set once
     }
 
-    fn call(&self, call: Arc<Call>, index: usize) {
+    fn call(&self, call: Arc<Call>, index: MasterIndex) {
         let header = match () {
             () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
             () => self.header(),

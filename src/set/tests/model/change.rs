@@ -9,7 +9,7 @@ use super::super::basics::{masters_of, name};
 use super::super::client::{FakeConnection, moment, note_reply};
 use super::super::fake::Reply;
 use super::world::{AskedAcceptors, Flaw, Role, Task, World};
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// Which masters a changer adds next, and which it removes: one master.
 fn next(world: &World, newest: &MasterRecord, role: &Role) -> (Vec<usize>, Vec<usize>) {
@@ -36,7 +36,7 @@ pub(super) fn barrier_left(world: &World, actor: usize) -> Option<Duration> {
     client.set.barrier_left(newest, client.barrier.as_ref(), moment(world.now))
 }
 
-pub(super) fn ask(world: &mut World, actor: usize, index: usize, heard: bool) {
+pub(super) fn ask(world: &mut World, actor: usize, index: MasterIndex, heard: bool) {
     let lax = world.has(Flaw::AcceptsUnasked);
     let World { fakes, actors, now, .. } = world;
     let who = &mut actors[actor];

@@ -3,11 +3,11 @@
 use super::super::super::record::MasterRecord;
 use super::super::client::FakeConnection;
 use super::world::{Actor, Broken, FRESH, Flaw, LockEntry, LockRound, ModelLease, Role, TTL, Task, World};
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// A call reaches a master. Whether the master may grant something: it has the record that the
 /// client knows, and no other client has the lock there.
-fn may_grant(world: &mut World, actor: usize, index: usize, round: &LockRound) -> bool {
+fn may_grant(world: &mut World, actor: usize, index: MasterIndex, round: &LockRound) -> bool {
     let client = &world.actors[actor].client;
     let at = client.list[index];
     let Some(session) = client.session(index) else { return false };
@@ -23,7 +23,7 @@ fn may_grant(world: &mut World, actor: usize, index: usize, round: &LockRound) -
     is_of_view && is_free && is_fresh && record.quarantine <= world.now && session.quarantine <= world.now
 }
 
-pub(super) fn ask(world: &mut World, actor: usize, index: usize, heard: bool) {
+pub(super) fn ask(world: &mut World, actor: usize, index: MasterIndex, heard: bool) {
     let at = world.actors[actor].client.list[index];
     let mut task = std::mem::replace(&mut world.actors[actor].task, Task::Idle);
     let granted = match &mut task {
@@ -54,7 +54,7 @@ pub(super) fn ask(world: &mut World, actor: usize, index: usize, heard: bool) {
 fn vote(
     world: &mut World,
     actor: usize,
-    index: usize,
+    index: MasterIndex,
     round: &mut LockRound,
     grant: impl Fn(&mut World, usize, usize) -> Option<u64>,
 ) -> Option<u64> {
@@ -106,7 +106,7 @@ pub(super) fn go_on(world: &mut World, actor: usize) {
         votes: [].into(),
         floor,
     };
-    let everywhere = MasterSet::first(client.list.len());
+    let everywhere = client.met();
     let next = match task.clone() {
         Task::Idle if client.set.newest().is_none() => Task::Idle,
         Task::Idle if lease.is_some_and(|lease| lease.until > now) => Task::Extend(round(0)),
@@ -162,5 +162,5 @@ fn hold(world: &mut World, actor: usize, lease: ModelLease, floor: u64) {
 pub(super) fn release(world: &mut World, actor: usize) {
     let actor = &mut world.actors[actor];
     actor.role = Role::Locker { lease: None };
-    actor.task = Task::Undo(MasterSet::first(actor.client.list.len()));
+    actor.task = Task::Undo(actor.client.met());
 }

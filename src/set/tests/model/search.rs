@@ -6,6 +6,7 @@ use super::super::client::FakeConnection;
 use super::scenes::Scene;
 use super::step::{ModelStep, is_to_read, steps_of, take};
 use super::world::{Back, Counts, Flaw, Role, Task, World};
+use crate::wire::MasterIndex;
 
 /// A scene where nobody takes the lock, is killed or waits. One client has masters rejoin that
 /// lost their state, and the others propose.
@@ -34,7 +35,7 @@ impl Model for Orders {
 
     fn actions(&self, world: &World, steps: &mut Vec<ModelStep>) {
         (0..world.actors.len()).for_each(|actor| steps_of(world, actor, steps));
-        let shakes_hands = |actor: usize, index: usize| {
+        let shakes_hands = |actor: usize, index: MasterIndex| {
             let who = &world.actors[actor];
             let is_forgetful = self.forgetful.contains(&who.client.list[index]);
             is_forgetful && matches!((&who.role, &who.task), (Role::Locker { .. }, _) | (_, Task::Prepare(_)))

@@ -8,7 +8,7 @@ use super::super::basics::{masters_of, name};
 use super::super::client::FakeConnection;
 use super::world::{Back, Flaw, Role, Task, World};
 use super::{change, lock};
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ModelStep {
@@ -28,12 +28,12 @@ pub(super) enum ModelStep {
     /// Somebody reads a master's record.
     Hello {
         actor: usize,
-        index: usize,
+        index: MasterIndex,
     },
     /// Somebody writes it, after a hello.
     Write {
         actor: usize,
-        index: usize,
+        index: MasterIndex,
     },
     /// Somebody begins phase 1 for masters that lost their state.
     Rejoin {
@@ -42,13 +42,13 @@ pub(super) enum ModelStep {
     /// An acceptor gets that request. Its reply arrives or is lost.
     Promise {
         actor: usize,
-        index: usize,
+        index: MasterIndex,
         heard: bool,
     },
     /// Somebody calls one master. The reply arrives or is lost.
     Ask {
         actor: usize,
-        index: usize,
+        index: MasterIndex,
         heard: bool,
     },
     /// Somebody continues with the replies that it has, or gives up.
@@ -81,10 +81,10 @@ fn to_ask(world: &World, actor: usize) -> MasterSet {
 
 /// Whether a handshake may tell this actor something: it has no connection to the master, the
 /// master has another record by now, or the view is another one.
-pub(super) fn is_to_read(world: &World, actor: usize, index: usize) -> bool {
+pub(super) fn is_to_read(world: &World, actor: usize, index: MasterIndex) -> bool {
     let client = &world.actors[actor].client;
     let set = &client.set;
-    let is_of_use = index < world.actors[actor].list.len() || !set.is_no_member(index);
+    let is_of_use = set.listed().has(index) || !set.is_no_member(index);
     let stamp = world.fakes[client.list[index]].record.as_ref().map(|record| &record.stamp);
     match &client.connections[index] {
         FakeConnection::Closed => is_of_use,
@@ -105,7 +105,7 @@ pub(super) fn steps_of(world: &World, actor: usize, steps: &mut Vec<ModelStep>) 
     for index in to_ask(world, actor).iter() {
         steps.extend(heard.map(|heard| ModelStep::Ask { actor, index, heard }));
     }
-    for index in (0..who.client.list.len()).filter(|index| who.reaches(*index)) {
+    for index in who.client.met().iter().filter(|index| who.reaches(*index)) {
         if is_to_read(world, actor, index) && !is_left_out(world, actor, index) {
             steps.push(ModelStep::Hello { actor, index });
         }
@@ -141,7 +141,7 @@ pub(super) fn steps_of(world: &World, actor: usize, steps: &mut Vec<ModelStep>) 
 /// Whether a set that lives has to have taken back by now this master, which is a candidate of
 /// another one: some client of that set connects within a quarantine. Other actors do not read it
 /// before that.
-fn is_left_out(world: &World, actor: usize, index: usize) -> bool {
+fn is_left_out(world: &World, actor: usize, index: MasterIndex) -> bool {
     let who = &world.actors[actor];
     let record = world.fakes[who.client.list[index]].record.as_ref();
     let candidate = record.filter(|its| its.state == MemberState::Candidate && its.quarantine <= world.now);
@@ -229,7 +229,7 @@ fn begin(world: &mut World, actor: usize, of_current: bool) {
     world.actors[actor].client.set.begin(Some(beginning));
 }
 
-fn hello(world: &mut World, actor: usize, index: usize) {
+fn hello(world: &mut World, actor: usize, index: MasterIndex) {
     let at = world.actors[actor].client.list[index];
     let ids = world.ids(actor, at);
     let World { fakes, actors, now, .. } = world;
@@ -247,7 +247,7 @@ fn hello(world: &mut World, actor: usize, index: usize) {
     let who = &mut world.actors[actor];
     if who.client.set.voters().view != view {
         // Votes of one round count under one generation.
-        let everywhere = MasterSet::first(who.client.list.len());
+        let everywhere = who.client.met();
         who.task = match &who.task {
             Task::Acquire(_) | Task::Confirm(..) => Task::Undo(everywhere),
             Task::Done => Task::Done,
@@ -256,7 +256,7 @@ fn hello(world: &mut World, actor: usize, index: usize) {
     }
 }
 
-fn write(world: &mut World, actor: usize, index: usize) {
+fn write(world: &mut World, actor: usize, index: MasterIndex) {
     let at = world.actors[actor].client.list[index];
     let before = world.fakes[at].record.clone();
     let World { fakes, actors, now, .. } = world;

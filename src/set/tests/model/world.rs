@@ -13,7 +13,7 @@ use super::super::super::write::{FreshIds, id};
 use super::super::basics::terms;
 use super::super::client::{Client, FakeConnection};
 use super::super::fake::FakeMaster;
-use crate::wire::MasterSet;
+use crate::wire::{MasterIndex, MasterSet};
 
 /// The number of masters.
 pub(super) const N: usize = 6;
@@ -107,7 +107,7 @@ pub(super) struct LockRound {
     pub(super) view: u64,
     pub(super) asked: MasterSet,
     /// The tokens of those that granted it.
-    pub(super) votes: BTreeMap<usize, u64>,
+    pub(super) votes: BTreeMap<MasterIndex, u64>,
     /// The highest token of a lease when the acquire began.
     pub(super) floor: u64,
 }
@@ -217,7 +217,7 @@ impl Actor {
     }
 
     /// Whether it reaches this index.
-    pub(super) fn reaches(&self, index: usize) -> bool {
+    pub(super) fn reaches(&self, index: MasterIndex) -> bool {
         !self.client.cut_off.contains(&self.client.list[index])
     }
 
@@ -333,7 +333,7 @@ impl World {
         }
         (self.masters[at].entry, self.masters[at].fence) = (None, 0);
         for actor in &mut self.actors {
-            let indices = actor.client.list.iter().zip(&mut actor.client.connections);
+            let indices = actor.client.list.values().zip(actor.client.connections.values_mut());
             indices.filter(|(its, _)| **its == at).for_each(|(_, open)| *open = FakeConnection::Closed);
         }
     }
