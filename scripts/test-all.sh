@@ -38,6 +38,9 @@ CARGO_PROFILE_CHECKS_OPT_LEVEL=0 CARGO_PROFILE_CHECKS_DEBUG_ASSERTIONS=false CAR
   cargo test --profile checks -p quorate --test it --locked -- \
   cancel:: crowd:: exclusion:: fencing:: group_commit:: group_faults:: loss:: release:: renewal::
 
+step "one of ten that try at once gets the lock: a thousand rounds with each number of masters"
+QUORATE_TRIES=20 cargo test "${checks[@]}" --test it tries::
+
 step "the scripts with each guard left out: some test fails"
 cargo test "${checks[@]}" --test it mutation -- --nocapture
 

@@ -166,6 +166,10 @@ impl Lock {
     /// none can; a second round where the masters' tokens differ, or refused its time. A semaphore
     /// tries up to four more permits while the masters say that one is free.
     ///
+    /// Of clients that try at the same moment one gets the lock: where they share out the masters,
+    /// all but the one with most of them give theirs back, and that one asks again. This takes two
+    /// more round trips, and one or two per-master time-outs if a master or a client stands still.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future, at any moment, gives the lock back: a release follows the acquire to
@@ -174,10 +178,11 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// Within the per-master time-out: [`Error::Held`] when another owner has it,
-    /// [`Error::NoQuorum`] when too few masters can vote, and [`Error::Refused`] when too few are
-    /// left because others refuse permanently. [`Error::Lost`] when the lease ended before this
-    /// task ran again. [`Error::Invalid`] and [`Error::Closed`] before anything is sent.
+    /// Within the per-master time-out, or within three where the vote was split: [`Error::Held`]
+    /// when another owner has it or more of the masters, [`Error::NoQuorum`] when too few masters
+    /// can vote, and [`Error::Refused`] when too few are left because others refuse permanently.
+    /// [`Error::Lost`] when the lease ended before this task ran again. [`Error::Invalid`] and
+    /// [`Error::Closed`] before anything is sent.
     ///
     /// # Examples
     ///

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use tokio::sync::OwnedMutexGuard;
 
 use super::clean_up::{CleanUpOp, Withdrawal};
@@ -12,7 +13,7 @@ use super::grant::Grant;
 use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
 use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
-use super::quorum::{Decision, Tokens, goes_on};
+use super::quorum::{Contest, Decision, Tokens};
 use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
@@ -22,10 +23,6 @@ use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
 use crate::wire::{Leaving, MasterSet, Op, Ticket};
-
-/// How many more rounds a waiter sends that has most masters of a split vote. Then it withdraws
-/// after all: the others may have died.
-const PERSISTENCE: u32 = 3;
 
 /// One attempt, from before its first byte is sent until a grant exists. Dropped before that, at
 /// any moment and on any thread, it undoes on the masters what it did or may yet do.
@@ -120,9 +117,24 @@ impl Attempt {
         self.round.as_ref().expect("it is taken at the end")
     }
 
-    /// Whether the client was shut down meanwhile.
-    pub(super) fn is_closed(&self) -> bool {
-        self.engine.is_closed()
+    /// Finds out in a task who goes on of those that split the vote, for as long as somebody waits
+    /// for that. Returns the attempt if it was granted.
+    pub(super) fn resolve_in_background(mut self) -> impl Future<Output = Result<Self, Error>> + use<> {
+        let engine = self.engine.clone();
+        let closing = engine.closing.clone();
+        engine.run_while_wanted(async move {
+            let decision = closing.run_until_cancelled(self.resolve_split_vote(None)).await;
+            self.outcome(decision.unwrap_or(Decision::Denied))
+        })
+    }
+
+    /// The attempt if it was granted, and otherwise why not.
+    pub(super) fn outcome(self, decision: Decision) -> Result<Self, Error> {
+        match decision {
+            _ if self.engine.is_closed() => Err(Error::Closed),
+            Decision::Granted => Ok(self),
+            _ => Err(self.denied()),
+        }
     }
 
     /// The same attempt at a lease that is not renewed.
@@ -243,16 +255,27 @@ impl Attempt {
         })
     }
 
-    /// After a refusal, waits for the votes of the other masters, or until a quorum calls this
-    /// waiter. Where the vote was split, and this owner is the one that goes on, it asks again.
-    pub(super) async fn resolve_split_vote(&mut self, wake_handle: &WakeHandle) -> Decision {
+    /// Whether the vote was split, and there is no other permit to ask for.
+    pub(super) fn is_split(&self) -> bool {
+        Contest::of(&self.round().votes(), self.ask.timeout).is_some() && !self.has_other_permit()
+    }
+
+    /// After a refusal, waits for the other votes, or until a quorum calls this waiter. Where the
+    /// vote was split, and this owner is the one that goes on, it asks again until one has a
+    /// quorum. After a time-out it withdraws after all: the others may have died.
+    pub(super) async fn resolve_split_vote(&mut self, wake_handle: Option<&WakeHandle>) -> Decision {
         self.hear_out(wake_handle).await;
-        for _ in 0..PERSISTENCE {
+        let gives_up = self.engine.clock().now() + self.ask.timeout;
+        let mut pause = Duration::ZERO;
+        loop {
             let votes = self.round().votes();
-            if !goes_on(&votes, &self.hold.owner.to_string()) {
-                break;
+            let me = self.hold.owner.to_string();
+            let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
+            if !is_won || self.engine.clock().now() >= gives_up {
+                return Decision::Denied;
             }
-            tokio::time::sleep(slowest(&votes)).await; // for as long as the others need to withdraw
+            pause = slowest(&votes).max(pause * 2); // for as long as the others need to withdraw
+            tokio::time::sleep(pause).await;
             let round = self.end_round().expect("it is taken at the end");
             self.places.note_own(&round);
             self.ask_masters(self.ticket()); // it takes over its own place
@@ -261,26 +284,15 @@ impl Attempt {
             }
             self.hear_out(wake_handle).await;
         }
-        Decision::Denied
     }
 
-    /// Waits for the votes that are missing; not for long where a master granted, as that keeps
-    /// others out.
-    async fn hear_out(&self, wake_handle: &WakeHandle) {
-        let votes = self.round().votes();
-        let patience = if votes.iter().any(|vote| vote.outcome == Outcome::Granted) {
-            slowest(&votes) * 2
-        } else {
-            self.ask.timeout
-        };
-        let hearing = async {
-            tokio::select! {
-                biased;
-                () = wake_handle.until_woken_by_quorum() => {}
-                () = self.round().until_all() => {}
-            }
-        };
-        let _ = tokio::time::timeout(patience, hearing).await;
+    /// Waits for the votes that are missing.
+    async fn hear_out(&self, wake_handle: Option<&WakeHandle>) {
+        tokio::select! {
+            biased;
+            Some(()) = OptionFuture::from(wake_handle.map(WakeHandle::until_woken_by_quorum)) => {}
+            () = self.round().until_all() => {}
+        }
     }
 
     /// Whether no master granted, and another permit may be free: there is no split to resolve.

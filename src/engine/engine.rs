@@ -155,8 +155,11 @@ impl Engine {
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Runs `operation` as a task for as long as the caller waits for it.
-    pub(crate) async fn run_while_wanted<T, F>(self: &Arc<Self>, operation: F) -> Result<T, Error>
+    /// Runs `operation` as a task, from now on and for as long as the caller waits for it.
+    pub(crate) fn run_while_wanted<T, F>(
+        &self,
+        operation: F,
+    ) -> impl Future<Output = Result<T, Error>> + use<T, F>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -170,7 +173,7 @@ impl Engine {
             };
             let _ = reply.send(outcome);
         });
-        answer.await.unwrap_or(Err(Error::Closed))
+        async { answer.await.unwrap_or(Err(Error::Closed)) }
     }
 
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {

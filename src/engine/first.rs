@@ -1,33 +1,42 @@
 //! The first attempt of a fresh owner: its caller waits for it, and where the masters grant it with
 //! one token no task is needed. Where they do not grant it, a callback on the round undoes it as
-//! soon as that is decided, whether or not the caller is polled.
+//! soon as that is decided, whether or not the caller is polled. If the vote was split, a task
+//! finds out who goes on.
 
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use futures::future::{BoxFuture, FutureExt};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::Attempt;
 use super::caller_waker::CallerWaker;
 use super::quorum::Decision;
 use crate::error::Error;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::Mutex;
 
 /// The caller's end. Dropping it undoes the attempt.
 pub(super) struct FirstAttempt {
-    state: Arc<Mutex<Undecided>>,
+    state: Arc<Mutex<State>>,
     caller_waker: Arc<CallerWaker>,
 }
 
-/// Holds the attempt until its caller takes it, or the decision drops it, which undoes it.
-struct Undecided {
-    attempt: Option<Attempt>,
-    /// How it was decided.
-    decided: Option<Result<(), Error>>,
+struct State {
+    progress: FirstVote,
     waker: Option<Waker>,
     /// A shutdown waits while this lives: until the decision.
     under_way: Option<TaskTrackerToken>,
+}
+
+/// How far the attempt is. Whoever drops it undoes it.
+enum FirstVote {
+    Voting(Attempt),
+    Decided(Result<Attempt, Error>),
+    /// The vote was split.
+    Resolving(BoxFuture<'static, Result<Attempt, Error>>),
+    /// The votes are being looked at, or the caller has taken the attempt.
+    Deciding,
 }
 
 impl FirstAttempt {
@@ -38,55 +47,61 @@ impl FirstAttempt {
     ) -> Self {
         let round = attempt.round().clone();
         let under_way = Some(under_way);
-        let state = Undecided { attempt: Some(attempt), decided: None, waker: None, under_way };
-        let state = Arc::new(Mutex::new(state));
+        let state =
+            Arc::new(Mutex::new(State { progress: FirstVote::Voting(attempt), waker: None, under_way }));
         let deciding = state.clone();
         let waking = caller_waker.clone();
-        round.call_on_decision(move |decision| on_decision(deciding.lock(), decision, &waking));
+        round.call_on_decision(move |decision| on_decision(&deciding, decision, &waking));
         Self { state, caller_waker }
     }
 
     /// Waits for the decision. Returns the attempt, to make a grant of, or why there is none.
     pub(super) async fn until_granted(self) -> Result<Attempt, Error> {
-        poll_fn(|cx| {
+        let progress = poll_fn(|cx| {
             self.caller_waker.wake_rest();
             let mut state = self.state.lock();
-            match state.decided.take() {
-                Some(Ok(())) => Poll::Ready(Ok(state.attempt.take().expect("only the caller takes a grant"))),
-                Some(Err(error)) => Poll::Ready(Err(error)),
-                None => {
-                    state.waker = Some(cx.waker().clone());
-                    Poll::Pending
-                }
+            if matches!(state.progress, FirstVote::Voting(_) | FirstVote::Deciding) {
+                state.waker = Some(cx.waker().clone());
+                return Poll::Pending;
             }
-        })
-        .await
+            Poll::Ready(state.take())
+        });
+        match progress.await {
+            FirstVote::Decided(decided) => decided,
+            FirstVote::Resolving(resolving) => resolving.await,
+            FirstVote::Voting(_) | FirstVote::Deciding => unreachable!("it is pending"),
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self) -> FirstVote {
+        std::mem::replace(&mut self.progress, FirstVote::Deciding)
     }
 }
 
 impl Drop for FirstAttempt {
     fn drop(&mut self) {
-        let attempt = self.state.lock().attempt.take();
-        drop(attempt); // unlocked
+        let progress = self.state.lock().take();
+        drop(progress); // unlocked
     }
 }
 
 /// Called with the decision: see `call_on_decision`.
-fn on_decision(mut state: MutexGuard<'_, Undecided>, decision: Decision, caller_waker: &CallerWaker) {
-    let Some(attempt) = state.attempt.take() else { return };
-    let decided = match decision {
-        _ if attempt.is_closed() => Err(Error::Closed),
-        Decision::Granted => Ok(()),
-        _ => Err(attempt.denied()),
+fn on_decision(state: &Mutex<State>, decision: Decision, caller_waker: &CallerWaker) {
+    let FirstVote::Voting(attempt) = state.lock().take() else { return };
+    let progress = match decision {
+        Decision::Denied if attempt.is_split() => {
+            FirstVote::Resolving(attempt.resolve_in_background().boxed())
+        }
+        _ => FirstVote::Decided(attempt.outcome(decision)),
     };
-    let (granted, refused) = if decided.is_ok() { (Some(attempt), None) } else { (None, Some(attempt)) };
-    state.attempt = granted;
-    state.decided = Some(decided);
+    let mut state = state.lock();
+    state.progress = progress;
     let waker = state.waker.take();
     let under_way = state.under_way.take();
     drop(state);
-    drop(refused); // a shutdown waits for its clean-up from here on
-    drop(under_way);
+    drop(under_way); // a shutdown waits for the clean-up of a refused attempt from here on
     if let Some(waker) = waker {
         caller_waker.wake(waker);
     }

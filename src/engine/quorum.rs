@@ -2,6 +2,8 @@
 //! Which of several contenders goes on?
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::vote::{Outcome, Vote};
 
@@ -58,30 +60,58 @@ pub(crate) fn agree(masters: usize, granted: impl Iterator<Item = u64> + Clone) 
     }
 }
 
-/// Whether the owner `me` keeps the masters that it has, and asks again while the others withdraw,
-/// when a round ends without a quorum for any owner; otherwise it withdraws, and waits to be woken.
-/// The owner with most masters goes on; of equals the one that comes first in the order of text.
-/// All contenders see the same holders, so this one rule serves them all, and nobody draws lots.
-pub(crate) fn goes_on(votes: &[Vote], me: &str) -> bool {
-    let mine = votes.iter().filter(|vote| vote.outcome == Outcome::Granted).count();
-    let holders = || {
-        votes.iter().filter_map(|vote| match &vote.outcome {
-            Outcome::Held { owner, .. } => Some(&**owner),
-            _ => None,
-        })
-    };
-    let able = mine + holders().count();
-    let has = |owner: &str| holders().filter(|holder| *holder == owner).count();
-    let rival = holders().map(|owner| (has(owner), Reverse(owner))).max();
-    able >= quorum(votes.len()) && rival.is_some_and(|rival| (mine, Reverse(me)) > rival)
+/// A vote that was split: contenders share out the masters, none has a quorum, and one could.
+#[derive(Debug)]
+pub(crate) struct Contest<'a> {
+    /// How many masters the one has whose votes these are.
+    mine: usize,
+    /// How many each other has.
+    others: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Contest<'a> {
+    /// The contest that these votes show, if they show one. An owner that has held a master for
+    /// longer than `longest` is no contender: it has the lock, or died on its way.
+    pub(crate) fn of(votes: &'a [Vote], longest: Duration) -> Option<Self> {
+        let mut open = 0;
+        let mut mine = 0;
+        let mut others = BTreeMap::new();
+        for vote in votes {
+            match &vote.outcome {
+                Outcome::Granted => mine += 1,
+                Outcome::Held { owner, held_for, .. } if held_for.is_none_or(|time| time <= longest) => {
+                    *others.entry(&**owner).or_default() += 1;
+                }
+                Outcome::Pending => open += 1,
+                _ => {}
+            }
+        }
+        let within_reach = open + mine + others.values().sum::<usize>();
+        let quorum = quorum(votes.len());
+        let is_undecided = others.values().all(|has| *has < quorum) && within_reach >= quorum;
+        is_undecided.then_some(Self { mine, others })
+    }
+
+    /// Whether the contender `me`, whose votes these are, keeps the masters that it has, and asks
+    /// again while the others withdraw. The one with most masters goes on; of equals the one that
+    /// comes first in the order of text. So each that withdraws has seen one that comes before it.
+    /// As each keeps what it has until it withdraws, one is left.
+    pub(crate) fn is_won_by(&self, me: &str) -> bool {
+        let rival = self.others.iter().map(|(owner, has)| (*has, Reverse(*owner))).max();
+        rival.is_some_and(|rival| (self.mine, Reverse(me)) > rival)
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use proptest::prelude::*;
+
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    fn goes_on(votes: &[Vote], me: &str) -> bool {
+        Contest::of(votes, LONGEST).is_some_and(|contest| contest.is_won_by(me))
+    }
 
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
         Vote::of(Outcome::held_by(owner, Some(Duration::from_millis(ms)), ahead, None))
@@ -124,6 +154,15 @@ mod tests {
         assert!(!goes_on(&held_by_one, "a"));
         assert!(!goes_on(&[granted(), granted(), dead(), dead(), dead()], "a"));
         assert!(!goes_on(&[held("b", 9, None), dead(), held("b", 9, None)], "a"));
+    }
+
+    #[test]
+    fn who_has_a_master_for_long_is_no_contender() {
+        let mut long = held("a", 9, None);
+        let Outcome::Held { held_for, .. } = &mut long.outcome else { unreachable!() };
+        *held_for = Some(LONGEST + Duration::from_millis(1));
+        assert!(!goes_on(&[long.clone(), granted()], "b"), "a has the lock, and a master has joined");
+        assert!(goes_on(&[long, granted(), held("c", 9, None)], "b"), "c will withdraw, and a will not");
     }
 
     proptest! {

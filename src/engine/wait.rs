@@ -15,8 +15,8 @@
 //!    subscriptions that a quorum could not wake it; or when the TTLs on a quorum have run out,
 //!    and a quarter of that later for each waiter ahead (`pauses.rs`). Where no owner has a quorum,
 //!    no release would wake it: the waiter polls.
-//! 5. Contenders that split the vote see the same holders and follow one rule (`quorum.rs`): the
-//!    one with most masters asks again, the others withdraw and keep their places.
+//! 5. Contenders that split the vote follow one rule (`quorum.rs`), also those that do not wait:
+//!    the one with most masters asks again, the others withdraw. Waiters keep their places.
 //! 6. Of a semaphore the waiter draws a permit that this client does not have, and that a quorum
 //!    may have free by the last votes (`permits.rs`).
 //! 7. A waiter that goes away gives up its place on every master. If the lock is free at that
@@ -263,8 +263,9 @@ impl Wait {
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
-        if decision != Decision::Granted && takes_place && !attempt.has_other_permit() {
-            decision = attempt.resolve_split_vote(wake_handle).await;
+        if decision != Decision::Granted && (attempt.is_split() || takes_place && !attempt.has_other_permit())
+        {
+            decision = attempt.resolve_split_vote(Some(wake_handle)).await;
         }
         if decision == Decision::Granted {
             return attempt.agree_and_grant().await;

@@ -66,6 +66,7 @@ mod shared;
 mod slots;
 #[cfg(feature = "tls")]
 mod tls;
+mod tries;
 mod waiting;
 mod wake_ups;
 
