@@ -25,7 +25,7 @@ use crate::random::{Random, SystemRandom};
 use crate::set::Terms;
 use crate::source::{self, Checked, Source};
 use crate::time::{BootClock, Clock, Moment};
-use crate::wire::{Kind, SCRIPTS, Subject, WakeChannelPrefix};
+use crate::wire::{Kind, LockId, SCRIPTS, WakeChannelPrefix};
 
 /// Collects what a [`Redlock`] needs. Every setting is checked by [`build`](Builder::build), before
 /// anything is sent.
@@ -385,7 +385,7 @@ impl Builder {
             decree: terms.decree.clone(),
             key: format!("{prefix}{{{name}}}"),
             channel: format!("{}{name}", WakeChannelPrefix(prefix)),
-            call: (kind.script(), Subject { prefix, kind, name: &name, permit: None }.inspection()),
+            call: (kind.script(), LockId::of_nobody(name.into(), kind).inspection(prefix)),
             patience: settings.timeout(),
         };
         let (reply, facts) = oneshot::channel();

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::invalid::Invalid;
 use crate::renewal::Renewal;
 use crate::vote::Vote;
-use crate::wire::Kind;
+use crate::wire::{Kind, LockId};
 
 impl Engine {
     /// Takes the lock, or re-enters it. A caller that goes away, before or after the decision,
@@ -138,15 +138,16 @@ impl Engine {
     /// semaphore it is the hold of a permit that may be free by the last votes.
     pub(super) fn hold_for(&self, request: &Request, votes: &[Vote]) -> Arc<Hold> {
         let Request { name, kind, owner, permits, .. } = request;
+        let lock = |owner| LockId { name: name.clone(), kind: *kind, permit: None, owner };
         match (*owner, *permits) {
             (Some(owner), _) => self.leases.holds.find_or_make(*kind, name, owner, || {
                 if kind.is_held_by_name() { owner } else { self.fresh_owner() }
             }),
             (None, Some(of)) => {
                 let picked = self.leases.permits.pick(name, of, votes, self.random.next_u64());
-                Hold::of_picked(name.clone(), self.fresh_owner(), *kind, picked)
+                Hold::of_picked(lock(self.fresh_owner()), picked)
             }
-            (None, None) => Hold::new(name.clone(), self.fresh_owner(), *kind, None),
+            (None, None) => Hold::new(lock(self.fresh_owner())),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::renewal::LeaseTimer;
 use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
-use crate::wire::{Leaving, MasterSet, Op, Ticket};
+use crate::wire::{Leaving, LockId, MasterSet, Op, Ticket};
 
 /// One attempt, from before its first byte is sent until a grant exists. Dropped before that, at
 /// any moment and on any thread, it undoes on the masters what it did or may yet do.
@@ -59,7 +59,7 @@ impl Attempt {
         let engine = engine.clone();
         let mut attempt =
             Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
-        if attempt.hold_state.holds == 0 && attempt.hold.kind.is_shared() {
+        if attempt.hold_state.holds == 0 && attempt.hold.lock.kind.is_shared() {
             attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
         attempt.ask_masters(attempt.places.previous_ticket());
@@ -81,7 +81,7 @@ impl Attempt {
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
             let ticket = self.ticket();
-            if ticket.as_ref().is_some_and(|ticket| ticket.owner == hold.owner) {
+            if ticket.as_ref().is_some_and(|ticket| ticket.owner == hold.lock.owner) {
                 self.hold_state.ticket.clone_from(&ticket);
             }
             let first = self.first_round;
@@ -99,7 +99,7 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let epoch = Some(Epoch::of(hold));
-        self.round = Some(dispatcher.ask(hold, round_number, &op, self.ask.timeout, epoch));
+        self.round = Some(dispatcher.ask(&hold.lock, round_number, &op, self.ask.timeout, epoch));
     }
 
     /// For how long the masters are to keep the lock from others.
@@ -145,7 +145,7 @@ impl Attempt {
 
     /// The error of an attempt that was not granted.
     pub(super) fn denied(&self) -> Error {
-        let Hold { name, owner, .. } = &*self.hold;
+        let LockId { name, owner, .. } = &self.hold.lock;
         verdict::denied(name, self.hold.permits(), self.round().votes(), owner.client())
     }
 
@@ -184,12 +184,13 @@ impl Attempt {
                 .masters_with(|outcome| !matches!(outcome, Outcome::Refused { reason: Refusal::Clock, .. }));
             let round_number = dispatcher.next_round_number();
             let round = dispatcher.begin_round(dispatcher.voters(), Some(Epoch::of(hold)));
-            let confirming = dispatcher.send_round(round, on, hold, round_number, &op, self.ask.timeout);
+            let confirming =
+                dispatcher.send_round(round, on, &hold.lock, round_number, &op, self.ask.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), confirming.expires_by(kept));
             if decision != Decision::Granted {
                 confirming.cancel();
-                return Err(verdict::no_quorum(&self.hold.name, confirming.votes(), false));
+                return Err(verdict::no_quorum(&self.hold.lock.name, confirming.votes(), false));
             }
             self.confirmed = Some(highest);
         }
@@ -205,7 +206,7 @@ impl Attempt {
 
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        self.round().check_that_it_counts(&self.hold.name, self.ask.ttl)?;
+        self.round().check_that_it_counts(&self.hold.lock.name, self.ask.ttl)?;
         let entered_again = if self.hold_state.holds > 0 { Some(self.enter_again()?) } else { None };
         let token = self.token();
         let round = self.round.take().expect("it was there");
@@ -235,7 +236,7 @@ impl Attempt {
         let prolonged = self.engine.leases.prolong(&self.hold, self.round().sent, self.ask.ttl, renewal);
         prolonged.ok_or_else(|| {
             give_up_if_lapsed(&self.engine, &self.hold, &mut self.hold_state);
-            verdict::no_quorum(&self.hold.name, self.round().votes(), true)
+            verdict::no_quorum(&self.hold.lock.name, self.round().votes(), true)
         })
     }
 
@@ -269,7 +270,7 @@ impl Attempt {
         let mut pause = Duration::ZERO;
         loop {
             let votes = self.round().votes();
-            let me = self.hold.owner.to_string();
+            let me = self.hold.lock.owner.to_string();
             let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
             if !is_won || self.engine.clock().now() >= gives_up {
                 return Decision::Denied;

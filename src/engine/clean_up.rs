@@ -15,14 +15,14 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::dispatch::Forward;
 use super::engine::Engine;
-use super::hold::{Epoch, Hold, HoldState, Target};
+use super::hold::{Epoch, Hold, HoldState};
 use super::tally::Round;
 use crate::backoff::Backoff;
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
 use crate::wire::{
-    CallKind, Failure, Leaving, MasterIndex, MasterSet, Op, PlaceWanted, QUEUE_LIFE, ReplySink, Ticket,
-    Value, outcome,
+    CallKind, Failure, Leaving, LockId, MasterIndex, MasterSet, Op, PlaceWanted, QUEUE_LIFE, ReplySink,
+    Ticket, Value, outcome,
 };
 
 /// Delays between tries on one master.
@@ -56,7 +56,7 @@ pub(super) struct Withdrawal {
 /// acknowledge it.
 #[derive(Clone)]
 pub(super) struct CleanUpOp {
-    target: Target,
+    lock: LockId,
     /// Keeps the hold alive until the last master acknowledges: a named owner that comes again gets
     /// the same hold, and this client rather asks for another permit.
     _hold: Option<Arc<Hold>>,
@@ -88,7 +88,7 @@ impl Engine {
         let place = hold_state.ticket.clone();
         let op = Op::Release { holds: hold_state.holds, leaving, place };
         // Masters do not compare the rounds of a key of another library.
-        let epoch = hold.kind.is_shared().then(|| Epoch::of(hold));
+        let epoch = hold.lock.kind.is_shared().then(|| Epoch::of(hold));
         let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
         let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
         let votes = || Some(round.clone());
@@ -128,7 +128,7 @@ impl Engine {
         epoch: Option<Epoch>,
     ) -> CleanUpOp {
         let round_number = self.dispatcher.next_round_number();
-        CleanUpOp { target: hold.target(), _hold: Some(hold.clone()), round_number, op, expires_by, epoch }
+        CleanUpOp { lock: hold.lock.clone(), _hold: Some(hold.clone()), round_number, op, expires_by, epoch }
     }
 
     /// What undoes a grant of the owner on a master that the lease does not rest on.
@@ -137,12 +137,12 @@ impl Engine {
         self.clean_up_op(hold, op, hold_state.expires_by, None)
     }
 
-    /// What gives up the place of a ticket, whose owner is that of `target`.
-    pub(super) fn clean_up_of_place(&self, target: &Target, ticket: Ticket) -> CleanUpOp {
+    /// What gives up the place of a ticket, whose owner is that of `lock`.
+    pub(super) fn clean_up_of_place(&self, lock: &LockId, ticket: Ticket) -> CleanUpOp {
         let round_number = self.dispatcher.next_round_number();
         let op = Op::Release { holds: 0, leaving: Leaving::Undone(round_number), place: Some(ticket) };
         let expires_by = self.clock().now() + QUEUE_LIFE;
-        CleanUpOp { target: target.clone(), _hold: None, round_number, op, expires_by, epoch: None }
+        CleanUpOp { lock: lock.clone(), _hold: None, round_number, op, expires_by, epoch: None }
     }
 
     /// Sends some masters a clean-up, until they acknowledge it.
@@ -174,11 +174,11 @@ impl Engine {
                 self.unacknowledged[index].fetch_add(1, Ordering::Relaxed);
             }
         }
-        let target = clean_up.target.clone();
+        let lock = clean_up.lock.clone();
         let round_number = clean_up.round_number;
         let under_way = self.tasks.token();
         let sink = CleanUpSink { engine: self.clone(), clean_up, effort, votes, _under_way: under_way };
-        self.dispatcher.send_op(to, &target, round_number, first, call_kind, Arc::new(sink));
+        self.dispatcher.send_op(to, &lock, round_number, first, call_kind, Arc::new(sink));
     }
 
     /// A master has acknowledged a clean-up, or needs it no more.
@@ -220,8 +220,8 @@ impl Engine {
         let (to, mut answers) = mpsc::unbounded_channel();
         let sink = Arc::new(Forward { to, read: |answer, _| answer });
         let call_kind = CallKind::CleanUp { timeout: self.dispatcher.timeout() };
-        let CleanUpOp { target, round_number, op, .. } = clean_up;
-        self.dispatcher.send_op(index.into(), target, *round_number, op, call_kind, sink);
+        let CleanUpOp { lock, round_number, op, .. } = clean_up;
+        self.dispatcher.send_op(index.into(), lock, *round_number, op, call_kind, sink);
         while let Some((_, answer)) = answers.recv().await {
             if !is_overdue(&answer) {
                 return outcome(answer);

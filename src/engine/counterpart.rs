@@ -7,7 +7,7 @@ use super::hold::Hold;
 use super::request::Request;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::wire::{Crossing, Kind};
+use crate::wire::{Crossing, Kind, LockId};
 
 impl Engine {
     /// Whether the owner is let in at once, and does not line up behind those that wait for it: it
@@ -19,7 +19,8 @@ impl Engine {
 
     /// Whether the owner of `hold` has the counterpart, too.
     pub(super) fn has_counterpart(&self, hold: &Hold) -> bool {
-        hold.kind.counterpart().is_some_and(|(counterpart, _)| self.has(counterpart, &hold.name, hold.owner))
+        let LockId { name, kind, owner, .. } = &hold.lock;
+        kind.counterpart().is_some_and(|(counterpart, _)| self.has(counterpart, name, *owner))
     }
 
     /// An error where the owner would wait for itself.

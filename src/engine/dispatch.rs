@@ -12,18 +12,17 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
-use super::hold::{Epoch, Hold, Target};
+use super::hold::Epoch;
 use super::tally::{Round, RoundContext};
 use crate::config::Settings;
 use crate::executor::Executor;
 use crate::link::{Master, Masters};
-use crate::owner::Owner;
 use crate::random::Random;
 use crate::set::{Handshake, Terms, TimePrecision, Trust, Voters};
 use crate::time::Clock;
 use crate::vote::Refusal;
 use crate::wire::{
-    Call, CallKind, Failure, HOT, Kind, MasterIndex, MasterSet, Op, ReplySink, Script, Subject, TrustedTime,
+    Call, CallKind, Failure, HOT, Kind, LockId, MasterIndex, MasterSet, Op, ReplySink, Script, TrustedTime,
     Value, Words,
 };
 
@@ -152,11 +151,11 @@ impl Dispatcher {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Sends an operation of the owner of `hold` to all masters. What was not sent yet when the
-    /// round is cancelled, or when `epoch` is over, is not sent any more.
+    /// Sends an operation to all masters. What was not sent yet when the round is cancelled, or
+    /// when `epoch` is over, is not sent any more.
     pub(super) fn ask(
         &self,
-        hold: &Hold,
+        lock: &LockId,
         round_number: u64,
         op: &Op,
         timeout: Duration,
@@ -165,7 +164,7 @@ impl Dispatcher {
         let voters = self.voters();
         let to = voters.masters;
         let round = self.begin_round(voters, epoch);
-        self.send_round(round, to, hold, round_number, op, timeout)
+        self.send_round(round, to, lock, round_number, op, timeout)
     }
 
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
@@ -173,7 +172,7 @@ impl Dispatcher {
         &self,
         round: Arc<Round>,
         to: MasterSet,
-        hold: &Hold,
+        lock: &LockId,
         round_number: u64,
         op: &Op,
         timeout: Duration,
@@ -181,7 +180,7 @@ impl Dispatcher {
         let voters = round.voters.masters;
         let to = to.and(voters);
         let kind = CallKind::Vote { timeout };
-        round.set_width(self.send_op(to, &hold.target(), round_number, op, kind, round.clone()));
+        round.set_width(self.send_op(to, lock, round_number, op, kind, round.clone()));
         for index in voters.without(to).iter() {
             let why = "its clock is off, or it has joined just now";
             round.count_unasked(index, Refusal::Clock, why);
@@ -199,18 +198,16 @@ impl Dispatcher {
     pub(super) fn send_op(
         &self,
         to: MasterSet,
-        target: &Target,
+        lock: &LockId,
         round_number: u64,
         op: &Op,
         call_kind: CallKind,
         sink: Arc<dyn ReplySink>,
     ) -> Duration {
         let time = self.time_for(op);
-        let Target { name, kind, permit, owner } = target;
-        let subject = Subject { prefix: &self.prefix, kind: *kind, name, permit: *permit };
-        let words = op.words(subject, *owner, round_number, time);
-        let hot = op.hot_words(subject, *owner, round_number, time).map(|words| (&HOT, words));
-        self.submit(Call { script: kind.script(), words, hot, kind: call_kind, sink }, to);
+        let words = op.words(&self.prefix, lock, round_number, time);
+        let hot = op.hot_words(&self.prefix, lock, round_number, time).map(|words| (&HOT, words));
+        self.submit(Call { script: lock.kind.script(), words, hot, kind: call_kind, sink }, to);
         time.width
     }
 
@@ -288,9 +285,8 @@ impl Dispatcher {
 
     /// An operation of no owner.
     fn look(&self, op: &Op, name: &str, kind: Kind) -> Arc<Round> {
-        let nobody = Owner::of_nobody(uuid::Uuid::nil());
-        let hold = Hold::new(name.into(), nobody, kind.to_look_at(), None);
-        self.ask(&hold, 0, op, self.timeout, None)
+        let lock = LockId::of_nobody(name.into(), kind.to_look_at());
+        self.ask(&lock, 0, op, self.timeout, None)
     }
 
     /// Asks the masters for the time while it is known vaguely. This name's keys may be used.

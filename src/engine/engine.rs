@@ -126,7 +126,7 @@ impl Engine {
 
     /// The owner that masters know as the holder when this owner has the lock.
     pub(crate) fn owner_on_masters(&self, kind: Kind, name: &Arc<str>, owner: Owner) -> Owner {
-        self.leases.holds.find(kind, name, owner).map_or(owner, |hold| hold.owner)
+        self.leases.holds.find(kind, name, owner).map_or(owner, |hold| hold.lock.owner)
     }
 
     /// Whether a caller may attempt at once: no caller of this client is in line for the lock, and

@@ -54,14 +54,14 @@ impl Engine {
         // Where the lock is given up before this is sent, it must not follow the release, and take
         // the lock back.
         let epoch = Epoch::of(&hold);
-        self.dispatcher.ask_for_time(&hold.name, hold.kind).await;
+        self.dispatcher.ask_for_time(&hold.lock.name, hold.lock.kind).await;
         let mut moves = 0;
         let kept = lease::kept(ttl, lease::delay_within(self.settings.max_ttl, ttl, terms.delay));
         let op = Op::Extend { holds, kept, label: terms.label.clone(), token, heals: true, first: 0 };
         let (round, decision) = loop {
             let round_number = self.dispatcher.next_round_number();
             let epoch = Some(epoch.clone());
-            let round = self.dispatcher.ask(&hold, round_number, &op, timeout, epoch);
+            let round = self.dispatcher.ask(&hold.lock, round_number, &op, timeout, epoch);
             let decision = round.decision().await;
             if decision == Decision::Granted || moves == MOVES || !round.has_moved() {
                 break (round, decision);
@@ -88,7 +88,7 @@ impl Engine {
             // A master that joined since has not the lock yet, and may have given it to somebody
             // who asked for it in vain.
             _ if round.voters.view != granted_under => {
-                Err(verdict::no_quorum(&hold.name, round.votes(), false))
+                Err(verdict::no_quorum(&hold.lock.name, round.votes(), false))
             }
             _ => Err(self.not_extended(&hold, &round)),
         }
@@ -97,7 +97,7 @@ impl Engine {
     fn extended(&self, hold: &Arc<Hold>, generation: u64, round: &Round, ttl: Duration) -> Result<(), Error> {
         let unless_lost = || hold.loss(generation, self.clock().now()).map_or(Ok(()), Err);
         unless_lost()?;
-        round.check_that_it_counts(&hold.name, ttl)?;
+        round.check_that_it_counts(&hold.lock.name, ttl)?;
         match self.leases.prolong(hold, round.sent, ttl, None) {
             Some(_) => Ok(()),
             None => unless_lost(), // it ended just now, and is lost for good
@@ -107,7 +107,7 @@ impl Engine {
     /// The error of a round that did not extend the lease, or hand it over: it is lost where that
     /// is certain.
     pub(super) fn not_extended(&self, hold: &Arc<Hold>, round: &Round) -> Error {
-        let error = verdict::not_ours(&hold.name, round.votes());
+        let error = verdict::not_ours(&hold.lock.name, round.votes());
         if matches!(error, Error::Lost { .. }) {
             self.leases.lose(hold, Loss::NotOurs, Some(error.clone()));
         }

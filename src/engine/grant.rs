@@ -58,16 +58,16 @@ impl Grant {
     }
 
     pub(crate) fn name(&self) -> &Arc<str> {
-        &self.hold.name
+        &self.hold.lock.name
     }
 
     pub(crate) fn owner(&self) -> Owner {
-        self.hold.owner
+        self.hold.lock.owner
     }
 
     /// Which permit it is, of a semaphore.
     pub(crate) fn permit(&self) -> Option<u32> {
-        self.hold.permit.map(|permit| permit.number)
+        self.hold.lock.permit.map(|permit| permit.number)
     }
 
     pub(crate) fn votes(&self) -> Vec<Vote> {

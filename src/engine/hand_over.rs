@@ -24,7 +24,7 @@ use crate::owner::Owner;
 use crate::renewal::{LeaseTimer, Renewal};
 use crate::set::Voters;
 use crate::time::lease;
-use crate::wire::{Kind, Leaving, Op};
+use crate::wire::{Kind, Leaving, LockId, Op};
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -56,11 +56,11 @@ impl Engine {
     async fn give_away(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) -> Result<Handover, Error> {
         let secret = fresh_uuid(|| self.random.fresh_u64()); // a copy of this process draws another one
         let handover = Handover {
-            kind: hold.kind,
-            name: hold.name.clone(),
+            kind: hold.lock.kind,
+            name: hold.lock.name.clone(),
             secret,
             masters: self.fingerprint(),
-            permit: hold.permit,
+            permit: hold.lock.permit,
         };
         self.give_to(handover.owner(), hold, generation).await?;
         Ok(handover)
@@ -73,20 +73,20 @@ impl Engine {
         hold: &Arc<Hold>,
         generation: u64,
     ) -> Result<(), Error> {
-        self.dispatcher.ask_for_time(&hold.name, hold.kind).await;
+        self.dispatcher.ask_for_time(&hold.lock.name, hold.lock.kind).await;
         let (mut hold_state, voters) = self.healed(hold, generation).await?;
         if hold_state.holds != 1 {
-            return Err(Invalid::entered_again(&hold.name, hold_state.holds).into());
+            return Err(Invalid::entered_again(&hold.lock.name, hold_state.holds).into());
         }
         if self.has_counterpart(hold) {
-            return Err(Invalid::entered_again(&hold.name, 2).into());
+            return Err(Invalid::entered_again(&hold.lock.name, 2).into());
         }
         let (ttl, LeaseTerms { token, label, .. }) = {
             let lease = hold.lease();
             (lease.timer.ttl, lease.terms.clone())
         };
         let timeout = self.settings.timeout_within(ttl);
-        let transit = Hold::new(hold.name.clone(), nobody, hold.kind, hold.permit);
+        let transit = Hold::new(LockId { owner: nobody, ..hold.lock.clone() });
         hold.end_epoch();
         let kept = lease::kept(ttl, Duration::ZERO);
         let way = Way { from: hold, to: &transit, kept, label, timeout, epoch: Epoch::of(hold) };
@@ -180,7 +180,9 @@ impl Engine {
 
     async fn adopt_now(self: &Arc<Self>, adoption: &Adoption, timeout: Duration) -> Result<Adopted, Error> {
         let Adoption { handover, kind, ttl, delay, label, renewal: _ } = adoption;
-        let hold = |owner| Hold::new(handover.name().clone(), owner, *kind, handover.permit);
+        let name = handover.name();
+        let permit = handover.permit;
+        let hold = |owner| Hold::new(LockId { name: name.clone(), kind: *kind, permit, owner });
         let transit = hold(handover.owner());
         let hold = hold(self.fresh_owner());
         let mut hold_state = hold.state.lock().await;
@@ -194,12 +196,12 @@ impl Engine {
         if transfer.round().decision().await != Decision::Granted {
             transfer.round().until_all().await; // to know who has the lock takes more votes
             let votes = transfer.round().votes();
-            let error = match verdict::misuse(&hold.name, hold.permits(), &votes) {
+            let error = match verdict::misuse(&hold.lock.name, hold.permits(), &votes) {
                 Some(misuse) => misuse,
                 None if verdict::is_held(&votes) => {
-                    verdict::denied(&hold.name, hold.permits(), votes, self.client())
+                    verdict::denied(&hold.lock.name, hold.permits(), votes, self.client())
                 }
-                None => verdict::not_ours(&hold.name, votes),
+                None => verdict::not_ours(&hold.lock.name, votes),
             };
             transfer.is_void = matches!(error, Error::Held { .. } | Error::Lost { .. });
             return Err(error);
@@ -208,7 +210,7 @@ impl Engine {
         // Otherwise a soon release would leave the entry of the hand-over on a master not asked
         // yet.
         transfer.round().until_all().await;
-        transfer.round().check_that_it_counts(&hold.name, ttl)?;
+        transfer.round().check_that_it_counts(&hold.lock.name, ttl)?;
         let first_round = transfer.round_number;
         let round = transfer.done();
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
@@ -288,7 +290,7 @@ impl<'a> Transfer<'a> {
     /// Begins the transfer of a lease with the token `handed`, which stays; or that of a lock which
     /// was handed over, and gets a new token.
     fn begin(engine: &'a Arc<Engine>, voters: Arc<Voters>, way: Way<'a>, handed: Option<u64>) -> Self {
-        let from = way.from.owner;
+        let from = way.from.lock.owner;
         let kept = way.kept;
         let label = way.label.clone();
         let round_number = engine.dispatcher.next_round_number();
@@ -312,7 +314,7 @@ impl<'a> Transfer<'a> {
         let confirming = self.way.ask(self.engine, voters, round_number, &op);
         match confirming.decision().await {
             Decision::Granted => Ok(highest),
-            _ => Err(verdict::no_quorum(&to.name, confirming.votes(), false)),
+            _ => Err(verdict::no_quorum(&to.lock.name, confirming.votes(), false)),
         }
     }
 
@@ -329,7 +331,7 @@ impl Way<'_> {
     fn ask(&self, engine: &Arc<Engine>, voters: Arc<Voters>, round_number: u64, op: &Op) -> Arc<Round> {
         let all = voters.masters;
         let round = engine.dispatcher.begin_round(voters, Some(self.epoch.clone()));
-        engine.dispatcher.send_round(round, all, self.to, round_number, op, self.timeout)
+        engine.dispatcher.send_round(round, all, &self.to.lock, round_number, op, self.timeout)
     }
 }
 
@@ -344,7 +346,7 @@ impl Drop for Transfer<'_> {
             (to, Op::Release { holds: 0, leaving: Leaving::Undone(self.round_number), place: None })
         } else {
             let label = label.clone();
-            (from, Op::Transfer { from: to.owner, kept, label, renews: false, handed: None })
+            (from, Op::Transfer { from: to.lock.owner, kept, label, renews: false, handed: None })
         };
         let expires_by = round.expires_by(kept);
         let undo = engine.clean_up_op(hold, op, expires_by, Some(epoch.clone()));

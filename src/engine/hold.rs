@@ -23,26 +23,14 @@ use crate::renewal::{LeaseTimer, Scheduled};
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Clock, Moment};
 use crate::vote::Vote;
-use crate::wire::{Kind, MasterSet, Permit, Ticket};
-
-/// What an operation is about: one lock, or one permit of a semaphore, of one owner.
-#[derive(Clone, Debug)]
-pub(super) struct Target {
-    pub(super) name: Arc<str>,
-    pub(super) kind: Kind,
-    pub(super) permit: Option<Permit>,
-    pub(super) owner: Owner,
-}
+use crate::wire::{Kind, LockId, MasterSet, Ticket};
 
 /// One owner's hold of one lock. Its operations run one at a time, each with `state` locked, but a
 /// release is over for the next one when it was sent. Guards read its lease at any moment.
 #[derive(Debug)]
 pub(crate) struct Hold {
-    pub(crate) name: Arc<str>,
-    pub(crate) owner: Owner,
-    pub(crate) kind: Kind,
-    /// Which permit it is, of a semaphore.
-    pub(crate) permit: Option<Permit>,
+    /// Which lock it is, and whose; of a semaphore, which permit.
+    pub(crate) lock: LockId,
     /// While this lives, this client rather asks for another permit.
     _picked: Option<Picked>,
     /// Locked for as long as an operation of this owner runs, a release until it was sent.
@@ -103,34 +91,29 @@ pub(crate) struct Lease {
 }
 
 impl Hold {
-    pub(crate) fn new(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Arc<Self> {
-        Arc::new(Self::with(name, owner, kind, permit))
+    pub(crate) fn new(lock: LockId) -> Arc<Self> {
+        Arc::new(Self::with(lock))
     }
 
     /// The hold of the permit that an acquire asks for.
-    pub(super) fn of_picked(name: Arc<str>, owner: Owner, kind: Kind, picked: Picked) -> Arc<Self> {
+    pub(super) fn of_picked(lock: LockId, picked: Picked) -> Arc<Self> {
         let permit = Some(picked.permit);
-        Arc::new(Self { _picked: Some(picked), ..Self::with(name, owner, kind, permit) })
+        Arc::new(Self { _picked: Some(picked), ..Self::with(LockId { permit, ..lock }) })
     }
 
     /// The hold of a named owner: several callers may wait for it, and one gets it for all.
-    fn of_named(name: Arc<str>, owner: Owner, kind: Kind) -> Arc<Self> {
-        Arc::new(Self { lease_begun: Some(Box::default()), ..Self::with(name, owner, kind, None) })
+    fn of_named(lock: LockId) -> Arc<Self> {
+        Arc::new(Self { lease_begun: Some(Box::default()), ..Self::with(lock) })
     }
 
-    fn with(name: Arc<str>, owner: Owner, kind: Kind, permit: Option<Permit>) -> Self {
+    fn with(lock: LockId) -> Self {
         let (state, lease, epoch) = Default::default();
-        Self { name, owner, kind, permit, _picked: None, state, lease, epoch, lease_begun: None }
-    }
-
-    pub(super) fn target(&self) -> Target {
-        let Self { name, kind, permit, owner, .. } = self;
-        Target { name: name.clone(), kind: *kind, permit: *permit, owner: *owner }
+        Self { lock, _picked: None, state, lease, epoch, lease_begun: None }
     }
 
     /// How many permits there are, of a semaphore.
     pub(super) fn permits(&self) -> Option<u32> {
-        self.permit.map(|permit| permit.of)
+        self.lock.permit.map(|permit| permit.of)
     }
 
     pub(crate) fn lease(&self) -> MutexGuard<'_, Lease> {
@@ -196,7 +179,7 @@ impl Hold {
 
     /// The error of a lease that was lost by this cause.
     pub(crate) fn lost_error(&self, cause: Loss, votes: &[Vote]) -> Error {
-        Error::Lost { name: self.name.clone(), cause, work_ended: false, votes: votes.into() }
+        Error::Lost { name: self.lock.name.clone(), cause, work_ended: false, votes: votes.into() }
     }
 }
 
@@ -315,7 +298,7 @@ impl Registry {
             let live = holds.len();
             holds.reserve(live + 1); // the next sweep comes after as many entries as live now
         }
-        let hold = Hold::of_named(name.clone(), on_masters(), kind);
+        let hold = Hold::of_named(LockId { name: name.clone(), kind, permit: None, owner: on_masters() });
         holds.insert(key, Arc::downgrade(&hold));
         hold
     }

@@ -164,7 +164,7 @@ impl Leases {
 mod tests {
     use super::*;
     use crate::owner::Owner;
-    use crate::wire::Kind;
+    use crate::wire::{Kind, LockId};
     use std::sync::atomic::{AtomicU64, Ordering};
     use uuid::Uuid;
 
@@ -188,7 +188,8 @@ mod tests {
         let clock = Arc::new(SetClock::default());
         clock.0.store(1_000, Ordering::Relaxed);
         let leases = Leases::new(clock.clone(), TTL);
-        let hold = Hold::new("l".into(), Owner::new(Uuid::from_u128(1), 1), Kind::Lock, None);
+        let owner = Owner::new(Uuid::from_u128(1), 1);
+        let hold = Hold::new(LockId { name: "l".into(), kind: Kind::Lock, permit: None, owner });
         let begin = || leases.begin(&hold, LeaseTimer::new(clock.now(), TTL, None), LeaseTerms::default());
         let prolong = || leases.prolong(&hold, clock.now(), TTL, None);
         let generation = begin();

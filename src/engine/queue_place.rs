@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use super::clean_up::CleanUpOp;
 use super::engine::Engine;
-use super::hold::{Hold, HoldState, Target};
+use super::hold::{Hold, HoldState};
 use super::tally::Round;
 use crate::vote::Outcome;
-use crate::wire::{MasterSet, PlaceWanted, Ticket};
+use crate::wire::{LockId, MasterSet, PlaceWanted, Ticket};
 
 /// The place of one ticket in the queues of some masters. Dropping it gives the place up.
 pub(super) struct QueuePlace {
     engine: Arc<Engine>,
     /// What was asked for, with the ticket as its owner.
-    target: Target,
+    lock: LockId,
     label: Arc<str>,
     /// The masters where the ticket may have a place.
     on: MasterSet,
@@ -43,10 +43,10 @@ impl Places {
         place: Option<&PlaceWanted>,
         previous: Option<QueuePlace>,
     ) -> Self {
-        let is_owner = place.is_some_and(|place| place.ticket.owner == hold.owner);
+        let is_owner = place.is_some_and(|place| place.ticket.owner == hold.lock.owner);
         let own = place.map(|PlaceWanted { ticket, .. }| QueuePlace {
             engine: engine.clone(),
-            target: Target { owner: ticket.owner, ..hold.target() },
+            lock: LockId { owner: ticket.owner, ..hold.lock.clone() },
             label: ticket.label.clone(),
             on: MasterSet::default(),
         });
@@ -104,8 +104,8 @@ impl Places {
         self.add(round.masters_with(|outcome| self.is_stray(outcome)));
         let own = self.own.as_mut()?;
         own.on = own.on.without(stands);
-        let target = own.target.clone();
-        Some(QueuePlace { engine: own.engine.clone(), target, label: own.label.clone(), on: stands })
+        let lock = own.lock.clone();
+        Some(QueuePlace { engine: own.engine.clone(), lock, label: own.label.clone(), on: stands })
     }
 
     /// Whether a master with this outcome may have a place of the ticket that no release gives up.
@@ -123,11 +123,11 @@ impl Places {
 
 impl QueuePlace {
     fn ticket(&self) -> Ticket {
-        Ticket { owner: self.target.owner, label: self.label.clone() }
+        Ticket { owner: self.lock.owner, label: self.label.clone() }
     }
 
     fn clean_up(&self) -> CleanUpOp {
-        self.engine.clean_up_of_place(&self.target, self.ticket())
+        self.engine.clean_up_of_place(&self.lock, self.ticket())
     }
 
     /// What gives the place up, and on which masters. The caller has to send it.

@@ -19,7 +19,7 @@ use crate::owner::Owner;
 use crate::set::Standing;
 use crate::time::Moment;
 use crate::vote::{Outcome, Vote, Votes};
-use crate::wire::{Kind, Leaving, Op, Permit};
+use crate::wire::{Kind, Leaving, LockId, Op, Permit};
 
 /// What is to be given back.
 struct ReleaseRequest {
@@ -70,7 +70,7 @@ impl Engine {
     pub(crate) fn release_in_background(self: &Arc<Self>, hold: &Arc<Hold>, generation: u64) {
         let log_failure = |hold: &Hold, outcome: Result<Release, Error>| {
             if let Err(error) = outcome {
-                tracing::debug!(name = &*hold.name, %error, "a dropped guard had nothing to release");
+                tracing::debug!(name = &*hold.lock.name, %error, "a dropped guard had nothing to release");
             }
         };
         let asked = self.asked_now(hold, Some(generation));
@@ -128,8 +128,8 @@ impl Engine {
             hold_state.surplus = hold_state.surplus.saturating_sub(u32::from(is_guard));
             let told = loss.filter(|loss| is_guard && !is_by(loss, Loss::Released));
             return Err(told.unwrap_or_else(|| Error::NotHeld {
-                name: hold.name.clone(),
-                owner: hold.owner,
+                name: hold.lock.name.clone(),
+                owner: hold.lock.owner,
                 votes: Votes::default(),
             }));
         }
@@ -180,9 +180,9 @@ impl Engine {
         let votes = round.votes();
         // A loss that the holder was told of stays the reason. Where this was asked for in time and
         // sent when the lease was over, somebody else may have the lock since: that is no loss.
-        let denied = verdict::lost(not_ours.len(), &hold.name, &votes).filter(|_| !is_late);
+        let denied = verdict::lost(not_ours.len(), &hold.lock.name, &votes).filter(|_| !is_late);
         Err(loss.or(denied).unwrap_or_else(|| Error::ReleaseUnconfirmed {
-            name: hold.name.clone(),
+            name: hold.lock.name.clone(),
             confirmed: released.len(),
             needed: quorum(votes.len()),
             free_within: expires_by.since(self.clock().now()),
@@ -221,14 +221,14 @@ impl Engine {
             if let Some(hold) = own {
                 let round = engine.give_all_back(&hold).await;
                 round.until_all().await;
-                return broken(&hold, &round);
+                return broken(&hold.lock, &round);
             }
             let mut moves = 0;
             let mut was_there = false;
             loop {
-                let (hold, round) = engine.take_away(name.clone(), owner, kind, permits).await?;
+                let (lock, round) = engine.take_away(name.clone(), owner, kind, permits).await?;
                 round.until_all().await;
-                match broken(&hold, &round) {
+                match broken(&lock, &round) {
                     Err(Error::NotHeld { .. }) if was_there => return Ok(()),
                     Err(_) if round.has_moved() && moves < MOVES => {
                         moves += 1;
@@ -261,7 +261,7 @@ impl Engine {
         owner: Owner,
         kind: Kind,
         permits: Option<u32>,
-    ) -> Result<(Arc<Hold>, Arc<Round>), Error> {
+    ) -> Result<(LockId, Arc<Round>), Error> {
         let looks = self.look(&name, kind).await;
         let votes: Vec<Vote> = looks.iter().map(|look| look.about(kind, permits)).collect();
         if let Some(misuse) = verdict::misuse(&name, permits, &votes) {
@@ -273,12 +273,13 @@ impl Engine {
         // An earlier grant of the same owner, on a few masters, may be of another permit.
         let latest = of_owner().max_by_key(|entry| entry.token);
         let number = latest.and_then(|entry| entry.field.strip_prefix("p:")?.parse().ok()).unwrap_or(0);
-        let hold = Hold::new(name, owner, kind, permits.map(|of| Permit { number, of }));
+        let permit = permits.map(|of| Permit { number, of });
+        let lock = LockId { name, kind, permit, owner };
         let token = latest.map_or(0, |entry| entry.token);
         let round_number = of_owner().map(|entry| entry.round).max().unwrap_or(0);
         let op = Op::Release { holds: 0, leaving: Leaving::Broken(token), place: None };
-        let round = self.dispatcher.ask(&hold, round_number, &op, self.dispatcher.timeout(), None);
-        Ok((hold, round))
+        let round = self.dispatcher.ask(&lock, round_number, &op, self.dispatcher.timeout(), None);
+        Ok((lock, round))
     }
 }
 
@@ -288,16 +289,16 @@ fn is_by(loss: &Error, cause: Loss) -> bool {
 }
 
 /// How it went to take a lock away.
-fn broken(hold: &Hold, round: &Round) -> Result<(), Error> {
+fn broken(lock: &LockId, round: &Round) -> Result<(), Error> {
     // Half of an even number would do for now, and no more when another master joins.
     let most = quorum(round.voters.len());
     let released = round.granted().len();
     let not_theirs = round.masters_with(Outcome::is_definite_no).len();
-    let name = &hold.name;
+    let name = &lock.name;
     if released + not_theirs >= most && released > 0 {
         Ok(()) // a quorum can no longer be this owner's
     } else if not_theirs >= most {
-        Err(Error::NotHeld { name: name.clone(), owner: hold.owner, votes: round.votes().into() })
+        Err(Error::NotHeld { name: name.clone(), owner: lock.owner, votes: round.votes().into() })
     } else {
         Err(verdict::no_quorum(name, round.votes(), false))
     }

@@ -250,15 +250,15 @@ impl Wait {
         let engine = self.engine.clone();
         let hold = engine.hold_for(&self.request, &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
-        let ticket = self.request.owner.map_or(hold.owner, |_| engine.fresh_owner());
+        let ticket = self.request.owner.map_or(hold.lock.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
         let takes_place = place.is_some();
         let arrival = Some(self.arrival());
         let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
-        engine.dispatcher.ask_for_time(&hold.name, hold.kind).await;
+        engine.dispatcher.ask_for_time(&hold.lock.name, hold.lock.kind).await;
         let hold_state = hold.state.clone().lock_owned().await;
-        if hold_state.holds > 0 && !hold.kind.is_reentrant() && hold.stands(engine.clock().now()) {
-            return Err(Error::AlreadyHeld { name: hold.name.clone(), owner: hold.owner });
+        if hold_state.holds > 0 && !hold.lock.kind.is_reentrant() && hold.stands(engine.clock().now()) {
+            return Err(Error::AlreadyHeld { name: hold.lock.name.clone(), owner: hold.lock.owner });
         }
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());

@@ -53,7 +53,7 @@ impl Engine {
                         lease.trouble = None;
                     }
                     Err(error) => {
-                        tracing::debug!(name = &*hold.name, %error, "a lease was not renewed");
+                        tracing::debug!(name = &*hold.lock.name, %error, "a lease was not renewed");
                         lease.timer.failed(self.clock().now());
                         lease.trouble = Some(Box::new(error));
                     }

@@ -2,9 +2,9 @@
 //! docs/PROTOCOL.md specifies it for clients in other languages. Nothing here sends, waits, or
 //! reads a clock.
 //!
-//! A lock is a [`Subject`]: its [`Kind`], its name, and which permit of it. An [`Op`] is what a
-//! master is asked to do with it: its words go to the script of the kind, and [`decode`] reads the
-//! reply.
+//! A [`LockId`] says which lock it is, and whose: its name, its [`Kind`], which permit of it, the
+//! owner. An [`Op`] is what a master is asked to do with it: its words go to the script of the
+//! kind, and [`decode`] reads the reply.
 //!
 //! A [`Call`] carries those words to a master, in [RESP](resp), and its answer is a [`Value`] or a
 //! [`Failure`]. A [`MasterIndex`] names one master of the client, a [`MasterSet`] some of them.
@@ -34,7 +34,7 @@ pub(crate) use limits::{NEWEST, OLDEST, PROTOCOL, QUEUE_LIFE, UNMEASURED};
 pub(crate) use master_index::ByMaster;
 pub use master_index::MasterIndex;
 pub(crate) use master_set::MasterSet;
-pub(crate) use op::{Arrival, Leaving, Op, PlaceWanted, Subject};
+pub(crate) use op::{Arrival, Leaving, LockId, Op, PlaceWanted};
 pub(crate) use reply::{Decoded, Entry, ListStep, Seen, decode, outcome, step};
 pub use script::{Layer, Script, ScriptPart};
 pub use scripts::SCRIPTS;

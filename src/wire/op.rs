@@ -11,14 +11,13 @@ use super::ticket::Ticket;
 use super::trusted_time::TrustedTime;
 use crate::owner::Owner;
 
-/// What an operation is about: one lock, or one permit of a semaphore.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Subject<'a> {
-    /// What all keys begin with.
-    pub(crate) prefix: &'a str,
+/// What an operation is about: one lock, or one permit of a semaphore, of one owner.
+#[derive(Clone, Debug)]
+pub(crate) struct LockId {
+    pub(crate) name: Arc<str>,
     pub(crate) kind: Kind,
-    pub(crate) name: &'a str,
     pub(crate) permit: Option<Permit>,
+    pub(crate) owner: Owner,
 }
 
 /// What a master is asked to do with a lock, for one owner.
@@ -104,15 +103,15 @@ pub(crate) struct Arrival {
 }
 
 impl Op {
-    /// The words of the operation, for `owner`. `round` rises with every round of a client, and
-    /// `time` is that which most masters show, which a new grant proposes as its token. An entry is
-    /// kept for longer by its width, unless it is another library's key, which ends by no time of a
-    /// client.
-    pub(crate) fn words(&self, subject: Subject<'_>, owner: Owner, round: u64, time: TrustedTime) -> Words {
-        let kind = subject.kind;
+    /// The words of the operation. All keys begin with `prefix`, `round` rises with every round of
+    /// a client, and `time` is that which most masters show, which a new grant proposes as its
+    /// token. An entry is kept for longer by its width, unless it is another library's key, which
+    /// ends by no time of a client.
+    pub(crate) fn words(&self, prefix: &str, lock: &LockId, round: u64, time: TrustedTime) -> Words {
+        let LockId { kind, owner, .. } = *lock;
         let TrustedTime { low: trusted, width } = time;
         let kept_for = |kept: Duration| millis(if kind.is_shared() { kept } else { kept + width });
-        let begin = |verb, args| subject.begin(verb, args);
+        let begin = |verb, args| lock.begin(prefix, verb, args);
         let ticket =
             |ticket: &Option<Ticket>| ticket.as_ref().map_or(String::new(), |ticket| ticket.text(kind));
         match self {
@@ -130,7 +129,7 @@ impl Op {
                     Some(arrival) => arrived(words, *arrival),
                     None => words.with("").with(""),
                 };
-                let words = words.with(WakeChannelPrefix(subject.prefix));
+                let words = words.with(WakeChannelPrefix(prefix));
                 if is_again { words.with(first) } else { words }
             }
             Self::Extend { holds, kept, label, token, heals, first } => {
@@ -142,11 +141,11 @@ impl Op {
             }
             Self::Release { holds, leaving, place } => {
                 let words = begin("release", 9).with(owner).with(holds).with(round);
-                left(words, *leaving, subject.prefix, &ticket(place))
+                left(words, *leaving, prefix, &ticket(place))
             }
             Self::Withdraw { leaving, place } => {
                 let words = begin("release", 11).with(owner).with(0).with(round);
-                let words = left(words, *leaving, subject.prefix, &place.ticket.text(kind));
+                let words = left(words, *leaving, prefix, &place.ticket.text(kind));
                 arrived(words, place.arrival)
             }
             Self::Transfer { from, kept, label, renews, handed } => {
@@ -157,7 +156,7 @@ impl Op {
                     None => words.with(""),
                 }
             }
-            Self::Inspect | Self::Time => subject.inspection(),
+            Self::Inspect | Self::Time => lock.inspection(prefix),
         }
     }
 }
@@ -166,12 +165,12 @@ impl Op {
     /// The words of the operation for the hot script, if that can handle it.
     pub(crate) fn hot_words(
         &self,
-        subject: Subject<'_>,
-        owner: Owner,
+        prefix: &str,
+        lock: &LockId,
         round: u64,
         time: TrustedTime,
     ) -> Option<Words> {
-        let Subject { prefix, kind, name, .. } = subject;
+        let LockId { kind, owner, ref name, .. } = *lock;
         if !matches!(kind, Kind::Lock | Kind::Mutex | Kind::Fair) {
             return None;
         }
@@ -192,16 +191,21 @@ impl Op {
     }
 }
 
-impl Subject<'_> {
+impl LockId {
+    /// For what no owner asks.
+    pub(crate) fn of_nobody(name: Arc<str>, kind: Kind) -> Self {
+        Self { name, kind, permit: None, owner: Owner::of_nobody(uuid::Uuid::nil()) }
+    }
+
     /// What tells who holds it.
-    pub(crate) fn inspection(&self) -> Words {
-        self.begin("inspect", 1)
+    pub(crate) fn inspection(&self, prefix: &str) -> Words {
+        self.begin(prefix, "inspect", 1)
     }
 
     /// The keys of all names, and the arguments that each operation begins with.
-    fn begin(&self, verb: &str, args: usize) -> Words {
-        let Self { prefix, kind, name, permit } = *self;
-        let words = if kind == Kind::Several {
+    fn begin(&self, prefix: &str, verb: &str, args: usize) -> Words {
+        let Self { name, kind, permit, .. } = self;
+        let words = if *kind == Kind::Several {
             let names = split_names(name);
             let keys = Words::new(2 * names.len());
             let keys = names.iter().fold(keys, |keys, name| with_keys(keys, prefix, name));
@@ -244,15 +248,17 @@ fn millis(time: Duration) -> impl Display {
 mod tests {
     use super::*;
 
-    const LOCK: Subject<'_> = Subject { prefix: "q:", kind: Kind::Lock, name: "a", permit: None };
-
     fn owner(number: u64) -> Owner {
         Owner::new(uuid::Uuid::from_u128(7), number)
     }
 
-    fn words(subject: Subject<'_>, op: &Op) -> (Vec<String>, Vec<String>) {
+    fn lock(kind: Kind) -> LockId {
+        LockId { name: "a".into(), kind, permit: None, owner: owner(3) }
+    }
+
+    fn words(lock: &LockId, op: &Op) -> (Vec<String>, Vec<String>) {
         let time = TrustedTime { low: 1_790_000_000_000_000, width: Duration::from_micros(999) };
-        let words = op.words(subject, owner(3), 5, time);
+        let words = op.words("q:", lock, 5, time);
         (words.keys().map(str::to_owned).collect(), words.args().map(str::to_owned).collect())
     }
 
@@ -264,12 +270,12 @@ mod tests {
     /// The example of docs/PROTOCOL.md.
     #[test]
     fn an_acquire_and_a_release_are_as_short_as_they_can_be() {
-        let (keys, args) = words(LOCK, &acquire());
+        let (keys, args) = words(&lock(Kind::Lock), &acquire());
         assert_eq!(keys, ["q:{a}", "q:waiting:{a}"]);
         let me = &*owner(3).to_string();
         assert_eq!(args, ["acquire", "1", "6", "lock", me, "5", "1790000000000000", "10001", ""]);
         let release = Op::Release { holds: 0, leaving: Leaving::Lease(17), place: None };
-        let (_, args) = words(LOCK, &release);
+        let (_, args) = words(&lock(Kind::Lock), &release);
         assert_eq!(args, ["release", "1", "9", "lock", me, "0", "5", "17", "", "q:wake:", "", ""]);
     }
 
@@ -300,17 +306,17 @@ mod tests {
             Op::Time,
         ];
         let permit = Some(Permit { number: 3, of: 16 });
-        let kinds = [
-            LOCK,
-            Subject { kind: Kind::Write, ..LOCK },
-            Subject { kind: Kind::Several, name: "a+b", ..LOCK },
-            Subject { kind: Kind::Semaphore, permit, ..LOCK },
-            Subject { kind: Kind::PlainMutex, ..LOCK },
+        let locks = [
+            lock(Kind::Lock),
+            lock(Kind::Write),
+            LockId { name: "a+b".into(), ..lock(Kind::Several) },
+            LockId { permit, ..lock(Kind::Semaphore) },
+            lock(Kind::PlainMutex),
         ];
-        for (op, subject) in ops.iter().flat_map(|op| kinds.map(|subject| (op, subject))) {
-            let (keys, args) = words(subject, op);
+        for (op, lock) in ops.iter().flat_map(|op| locks.iter().map(move |lock| (op, lock))) {
+            let (keys, args) = words(lock, op);
             let number = |i: usize| args[i].parse::<usize>().unwrap();
-            assert_eq!((keys.len(), args.len()), (2 * number(1), 3 + number(2)), "{op:?} of {subject:?}");
+            assert_eq!((keys.len(), args.len()), (2 * number(1), 3 + number(2)), "{op:?} of {lock:?}");
         }
     }
 }
