@@ -9,8 +9,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::clean_up::{CleanUpOp, Withdrawal};
 use super::engine::Engine;
+use super::epoch::Epoch;
 use super::grant::Grant;
-use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
+use super::hold::{Hold, HoldState, LeaseTerms};
 use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
 use super::quorum::{Contest, Decision, Tokens};

@@ -15,7 +15,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::dispatch::Forward;
 use super::engine::Engine;
-use super::hold::{Epoch, Hold, HoldState};
+use super::epoch::Epoch;
+use super::hold::{Hold, HoldState};
 use super::tally::Round;
 use crate::backoff::Backoff;
 use crate::time::Moment;

@@ -12,7 +12,7 @@ use futures::future::{BoxFuture, join_all};
 use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
-use super::hold::Epoch;
+use super::epoch::Epoch;
 use super::tally::{Round, RoundContext};
 use crate::config::Settings;
 use crate::executor::Executor;

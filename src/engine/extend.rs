@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
-use super::hold::{Epoch, Hold};
+use super::epoch::Epoch;
+use super::hold::Hold;
 use super::leases::Extension;
 use super::quorum::Decision;
 use super::tally::Round;

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 
 use super::engine::{Engine, fresh_uuid};
+use super::epoch::Epoch;
 use super::extend::MOVES;
 use super::grant::Grant;
-use super::hold::{Epoch, Hold, HoldState, LeaseTerms};
+use super::hold::{Hold, HoldState, LeaseTerms};
 use super::leases::Extension;
 use super::quorum::{Decision, Tokens};
 use super::tally::Round;

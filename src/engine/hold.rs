@@ -9,13 +9,13 @@
 //! | `surplus` | when a hold is released without its guard | a guard: it has nothing left to release |
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::epoch::EpochCounter;
 use super::permits::Picked;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
@@ -36,8 +36,7 @@ pub(crate) struct Hold {
     /// Locked for as long as an operation of this owner runs, a release until it was sent.
     pub(crate) state: Arc<tokio::sync::Mutex<HoldState>>,
     lease: Mutex<Lease>,
-    /// Which epoch it is: see [`Epoch`].
-    epoch: AtomicU64,
+    epoch: EpochCounter,
     /// Notified when a lease begins. Only of a named owner: others have no second caller.
     lease_begun: Option<Box<Notify>>,
 }
@@ -153,7 +152,7 @@ impl Hold {
 
     /// Ends the present epoch: what was not sent yet is not sent any more.
     pub(super) fn end_epoch(&self) {
-        self.epoch.fetch_add(1, Ordering::Release);
+        self.epoch.end_epoch();
     }
 
     /// Cancelled when the lease of `generation` is lost or over.
@@ -183,22 +182,9 @@ impl Hold {
     }
 }
 
-/// The epoch of a hold in which an operation was asked for. Once the epoch is over, the operation
-/// is not sent any more: the owner gave up what it had.
-#[derive(Clone)]
-pub(super) struct Epoch {
-    hold: Arc<Hold>,
-    number: u64,
-}
-
-impl Epoch {
-    /// The present epoch.
-    pub(super) fn of(hold: &Arc<Hold>) -> Self {
-        Self { hold: hold.clone(), number: hold.epoch.load(Ordering::Acquire) }
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.hold.epoch.load(Ordering::Acquire) != self.number
+impl AsRef<EpochCounter> for Hold {
+    fn as_ref(&self) -> &EpochCounter {
+        &self.epoch
     }
 }
 

@@ -41,6 +41,7 @@ mod counterpart;
 mod dispatch;
 #[allow(clippy::module_inception, reason = "one looks for the engine here")]
 mod engine;
+mod epoch;
 mod extend;
 mod first;
 mod grant;

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::caller_waker::CallerWaker;
-use super::hold::Epoch;
+use super::epoch::Epoch;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use super::verdict;
 use crate::error::Error;
