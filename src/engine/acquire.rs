@@ -8,7 +8,7 @@ use super::engine::Engine;
 use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::permits::has_free;
+use super::quorum::has_free_permit;
 use super::request::{Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
@@ -155,6 +155,6 @@ impl Engine {
 /// Whether to go on after the first attempt: there is time to wait, or a reason to ask at once.
 fn is_worth_waiting(error: &Error, request: &Request) -> bool {
     let may_ask_at_once =
-        has_free(error.votes(), request.permits) || has_wrong_time(error) || has_moved(error);
+        has_free_permit(error.votes(), request.permits) || has_wrong_time(error) || has_moved(error);
     may_be_granted_later(error) && (!request.wait.is_zero() || may_ask_at_once)
 }

@@ -12,9 +12,8 @@ use super::engine::Engine;
 use super::epoch::Epoch;
 use super::grant::Grant;
 use super::hold::{Hold, HoldState, LeaseTerms};
-use super::permits::has_free;
 use super::queue_place::{Places, QueuePlace};
-use super::quorum::{Contest, Decision, Tokens};
+use super::quorum::{Contest, Decision, Tokens, has_free_permit};
 use super::request::Ask;
 use super::tally::{CleanUpDue, Round, VoteCleanUp};
 use super::verdict;
@@ -301,7 +300,7 @@ impl Attempt {
     pub(super) fn has_other_permit(&self) -> bool {
         let votes = self.round().votes();
         let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
-        !has_some && has_free(&votes, self.hold.permits())
+        !has_some && has_free_permit(&votes, self.hold.permits())
     }
 
     /// Takes the round, of which nothing is sent any more, and notes what it may have left.

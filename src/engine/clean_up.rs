@@ -242,29 +242,6 @@ impl Engine {
     }
 }
 
-impl Round {
-    /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
-    pub(super) fn may_have_run(&self) -> MasterSet {
-        let may_have = |outcome: &Outcome| match outcome {
-            Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
-            Outcome::Held { .. } | Outcome::Absent | Outcome::Answered(_) => false,
-            Outcome::Refused { .. } | Outcome::Unreachable(_) => false,
-        };
-        // A vote that was discounted does not count, but the master has granted.
-        self.masters_with(may_have).or(self.discounted())
-    }
-
-    /// The masters that refused, and may have written something: Lua does not roll back. An undo is
-    /// sent to them once.
-    pub(super) fn may_have_written(&self) -> MasterSet {
-        let may_have = |outcome: &Outcome| match outcome {
-            Outcome::Refused { reason, .. } => !reason.comes_first(),
-            _ => false,
-        };
-        self.masters_with(may_have)
-    }
-}
-
 /// Receives the answers to the first message of a clean-up, and has it repeated where it takes
 /// that.
 struct CleanUpSink {

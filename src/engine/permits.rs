@@ -4,35 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::quorum::quorum;
+use super::quorum::free_permits;
 use crate::sync::{Mutex, MutexGuard};
-use crate::vote::{Outcome, Permits, Vote};
+use crate::vote::Vote;
 use crate::wire::Permit;
-
-/// The permits that a quorum may have free, by these votes: pure. `None` where no master named its
-/// free permits.
-pub(super) fn free(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
-    let permits_of = |vote: &Vote| match &vote.outcome {
-        Outcome::Held { permits, .. } => permits.clone(),
-        _ => None,
-    };
-    let answers: Vec<Arc<Permits>> = votes.iter().filter_map(permits_of).collect();
-    let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
-    // A master that granted does not name the permits that are free.
-    let mut free_on = vec![able - answers.len(); of as usize];
-    let mut named: Vec<u32> = answers.iter().flat_map(|permits| permits.free().iter().copied()).collect();
-    named.retain(|number| *number < of); // a master may say anything
-    named.iter().for_each(|number| free_on[*number as usize] += 1);
-    named.sort_unstable();
-    named.dedup();
-    named.retain(|number| free_on[*number as usize] >= quorum(votes.len()));
-    (!answers.is_empty()).then_some(named)
-}
-
-/// Whether a permit may be free, by these votes.
-pub(super) fn has_free(votes: &[Vote], permits: Option<u32>) -> bool {
-    permits.and_then(|of| free(votes, of)).is_some_and(|free| !free.is_empty())
-}
 
 /// The permits that this client has or asks for, by the semaphore's name.
 #[derive(Debug, Default)]
@@ -53,7 +28,7 @@ impl Pool {
         let others = |permits: &[u32]| -> Vec<u32> {
             permits.iter().copied().filter(|number| !is_own[*number as usize]).collect()
         };
-        let free = free(votes, of).unwrap_or_default();
+        let free = free_permits(votes, of).unwrap_or_default();
         let all = Vec::from_iter(0..of);
         let choices = [others(&free), free, others(&all), all];
         let choice = choices.iter().find(|choice| !choice.is_empty()).expect("a semaphore has a permit");
@@ -91,25 +66,10 @@ impl Drop for Picked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vote::{Outcome, Permits};
 
     fn told(free: &[u32]) -> Vote {
         Vote::of(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
-    }
-
-    fn dead() -> Vote {
-        Vote::of(Outcome::Unreachable("x".into()))
-    }
-
-    #[test]
-    fn a_permit_is_free_where_a_quorum_may_have_it() {
-        assert_eq!(free(&[dead(), Vote::of(Outcome::Granted), dead()], 3), None, "nobody told");
-        let all = [told(&[1, 2]), told(&[2]), told(&[2]), told(&[2]), told(&[1, 2])];
-        assert_eq!(free(&all, 3), Some(vec![2]));
-        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), Vote::of(Outcome::Pending)];
-        assert_eq!(free(&split, 2), Some(vec![1]), "two are not enough to keep it");
-        let alone = [told(&[1, 2]), told(&[2]), told(&[2, 1]), dead(), dead()];
-        assert_eq!(free(&alone, 3), Some(vec![2]), "each of those that can vote is needed");
-        assert_eq!(free(&[told(&[7]), told(&[7]), told(&[])], 1), Some(vec![]), "there is no seventh");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What the votes of a round amount to, by counting: pure. Is it decided? Which token has a quorum?
-//! Which of several contenders goes on?
+//! Which of several contenders goes on? Which permits may be free?
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::vote::{Outcome, Vote};
+use crate::vote::{Outcome, Permits, Vote};
 
 /// How many of `masters` make a quorum: a majority of all that are configured, also of those that
 /// are out of reach.
@@ -102,6 +103,31 @@ impl<'a> Contest<'a> {
     }
 }
 
+/// The permits that a quorum may have free, by these votes. `None` if no master named its free
+/// permits.
+pub(super) fn free_permits(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
+    let permits_of = |vote: &Vote| match &vote.outcome {
+        Outcome::Held { permits, .. } => permits.clone(),
+        _ => None,
+    };
+    let answers: Vec<Arc<Permits>> = votes.iter().filter_map(permits_of).collect();
+    let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
+    // A master that granted does not name the permits that are free.
+    let mut free_on = vec![able - answers.len(); of as usize];
+    let mut named: Vec<u32> = answers.iter().flat_map(|permits| permits.free().iter().copied()).collect();
+    named.retain(|number| *number < of); // a master may say anything
+    named.iter().for_each(|number| free_on[*number as usize] += 1);
+    named.sort_unstable();
+    named.dedup();
+    named.retain(|number| free_on[*number as usize] >= quorum(votes.len()));
+    (!answers.is_empty()).then_some(named)
+}
+
+/// Whether a permit may be free, by these votes.
+pub(super) fn has_free_permit(votes: &[Vote], permits: Option<u32>) -> bool {
+    permits.and_then(|of| free_permits(votes, of)).is_some_and(|free| !free.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,6 +149,10 @@ mod tests {
 
     fn dead() -> Vote {
         Vote::of(Outcome::Unreachable("x".into()))
+    }
+
+    fn told(free: &[u32]) -> Vote {
+        Vote::of(Outcome::held_by("a", None, None, Some(Permits::new(free.into(), None))))
     }
 
     #[test]
@@ -163,6 +193,19 @@ mod tests {
         *held_for = Some(LONGEST + Duration::from_millis(1));
         assert!(!goes_on(&[long.clone(), granted()], "b"), "a has the lock, and a master has joined");
         assert!(goes_on(&[long, granted(), held("c", 9, None)], "b"), "c will withdraw, and a will not");
+    }
+
+    #[test]
+    fn a_permit_is_free_where_a_quorum_may_have_it() {
+        assert_eq!(free_permits(&[dead(), Vote::of(Outcome::Granted), dead()], 3), None, "nobody told");
+        let all = [told(&[1, 2]), told(&[2]), told(&[2]), told(&[2]), told(&[1, 2])];
+        assert_eq!(free_permits(&all, 3), Some(vec![2]));
+        let split = [told(&[1]), told(&[]), told(&[]), told(&[1]), Vote::of(Outcome::Pending)];
+        assert_eq!(free_permits(&split, 2), Some(vec![1]), "two are not enough to keep it");
+        let alone = [told(&[1, 2]), told(&[2]), told(&[2, 1]), dead(), dead()];
+        assert_eq!(free_permits(&alone, 3), Some(vec![2]), "each of those that can vote is needed");
+        let no_seventh = [told(&[7]), told(&[7]), told(&[])];
+        assert_eq!(free_permits(&no_seventh, 1), Some(vec![]));
     }
 
     proptest! {

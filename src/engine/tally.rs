@@ -254,6 +254,27 @@ impl Round {
         self.counted().masters_with(|vote| vote.said.is_discounted)
     }
 
+    /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
+    pub(super) fn may_have_run(&self) -> MasterSet {
+        let may_have = |outcome: &Outcome| match outcome {
+            Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
+            Outcome::Held { .. } | Outcome::Absent | Outcome::Answered(_) => false,
+            Outcome::Refused { .. } | Outcome::Unreachable(_) => false,
+        };
+        // A vote that was discounted does not count, but the master has granted.
+        self.masters_with(may_have).or(self.discounted())
+    }
+
+    /// The masters that refused, and may have written something: Lua does not roll back. An undo is
+    /// sent to them once.
+    pub(super) fn may_have_written(&self) -> MasterSet {
+        let may_have = |outcome: &Outcome| match outcome {
+            Outcome::Refused { reason, .. } => !reason.comes_first(),
+            _ => false,
+        };
+        self.masters_with(may_have)
+    }
+
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
     pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
         let clean_up = vote_clean_up.clean_up.clone();

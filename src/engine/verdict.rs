@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::permits::has_free;
-use super::quorum::{quorum, surely_lost};
+use super::quorum::{has_free_permit, quorum, surely_lost};
 use crate::error::{Error, Holder, Loss};
 use crate::owner::Owner;
 use crate::vote::{Outcome, Refusal, Vote};
@@ -21,7 +20,7 @@ pub(crate) fn denied(name: &Arc<str>, permits: Option<u32>, votes: Arc<[Vote]>, 
     let able = votes.iter().filter(|vote| !vote.outcome.is_out_of_service()).count();
     match holder(&votes) {
         Some(mut holder) if able >= quorum(votes.len()) => {
-            if let Some(permits) = permits.filter(|_| !has_free(&votes, permits)) {
+            if let Some(permits) = permits.filter(|_| !has_free_permit(&votes, permits)) {
                 (holder.permits, holder.remaining) = (Some(permits), first_free(&votes));
             }
             holder.is_ours = Owner::is_text_of(&holder.owner, client);

@@ -39,9 +39,8 @@ use super::engine::Engine;
 use super::extend::MOVES;
 use super::grant::Grant;
 use super::pauses::{ForeignHolder, next_look};
-use super::permits::has_free;
 use super::queue_place::QueuePlace;
-use super::quorum::Decision;
+use super::quorum::{Decision, has_free_permit};
 use super::request::{Ask, Request, may_be_granted_later};
 use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
@@ -186,7 +185,7 @@ impl Wait {
             return;
         }
         self.last = error.votes().clone();
-        self.guesses = if has_free(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
+        self.guesses = if has_free_permit(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
     }
 
     /// Whether to ask again at once: with the right time, or the right masters, or for another
