@@ -12,7 +12,7 @@ use crate::admin::doctor::{self, Report, Visit, Visitor};
 use crate::blocking;
 use crate::client::Redlock;
 use crate::config::{DEFAULT_TTL, Settings};
-use crate::engine::{Engine, quorum};
+use crate::engine::Engine;
 use crate::env;
 use crate::error::Error;
 use crate::executor::Executor;
@@ -22,6 +22,7 @@ use crate::link::{
     Address, Dialler, LinkSettings, Master, MasterMaker, Masters, PasswordCallback, RedisMaster, Roster,
 };
 use crate::random::{Random, SystemRandom};
+use crate::round::quorum;
 use crate::set::Terms;
 use crate::source::{self, Checked, Source};
 use crate::time::{BootClock, Clock, Moment};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::admin::{Progress, Sighting};
 use crate::blocking;
-use crate::engine;
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind};
 use crate::inner::Inner;
+use crate::round;
 use crate::vote::{Outcome, Refusal, Vote};
 
 /// What the masters know of a name: the kind of lock, who has it, and how many wait.
@@ -58,7 +58,7 @@ impl Inspection {
 
     /// How many masters a holder needs.
     pub fn quorum(&self) -> usize {
-        engine::quorum(self.votes().len())
+        round::quorum(self.votes().len())
     }
 
     /// How many masters answered, even if only that the name is no lock.

@@ -61,6 +61,7 @@ mod owner;
 pub mod pages;
 mod random;
 mod renewal;
+mod round;
 mod set;
 mod shutdown;
 mod source;

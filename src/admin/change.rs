@@ -19,7 +19,8 @@ use std::time::Duration;
 use super::init::{LOOK, NO_RECORDS};
 use super::set_change::{SetError, Tell};
 use crate::config::MAX_MASTERS;
-use crate::engine::{AcceptorReply, CONNECTING, Engine, quorum};
+use crate::engine::Engine;
+use crate::round::{AcceptorReply, CONNECTING, quorum};
 use crate::set::{
     Ballot, Choice, Event, LeaseBarrier, MasterRecord, MasterStatus, MemberState, Members, Promises,
     Proposal, Standing,

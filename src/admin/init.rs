@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::futures::Notified;
 
 use super::set_change::{Init, SetError, Tell};
-use crate::engine::{AcceptorReply, CONNECTING, Engine, quorum};
+use crate::engine::Engine;
+use crate::round::{AcceptorReply, CONNECTING, quorum};
 use crate::set::{Ballot, Beginning, Event, Proposal, Standing, Trust, id};
 use crate::text::digest;
 use crate::wire::{MasterIndex, MasterSet};

@@ -7,11 +7,12 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::config::check_permits;
-use crate::engine::{Engine, Look, quorum, verdict};
+use crate::engine::{Engine, Look};
 use crate::error::{Error, Holder};
 use crate::fence::FencingToken;
 use crate::held::{HeldPart, LockKind, Part};
 use crate::owner::Owner;
+use crate::round::{quorum, verdict};
 use crate::vote::{Vote, since};
 use crate::wire::{Entry, Kind, Seen};
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::inspect::Sighting;
-use crate::engine::{Engine, Forward, is_outdated, quorum, verdict};
+use crate::engine::Engine;
 use crate::error::Error;
+use crate::round::{Forward, is_outdated, quorum, verdict};
 use crate::set::Voters;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wire::{

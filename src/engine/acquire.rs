@@ -8,13 +8,13 @@ use super::engine::Engine;
 use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::quorum::has_free_permit;
 use super::request::{Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
 use crate::invalid::Invalid;
 use crate::renewal::Renewal;
+use crate::round::has_free_permit;
 use crate::vote::Vote;
 use crate::wire::{Kind, LockId};
 

@@ -9,16 +9,15 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::clean_up::{CleanUpOp, Withdrawal};
 use super::engine::Engine;
-use super::epoch::Epoch;
 use super::grant::Grant;
 use super::hold::{Hold, HoldState, LeaseTerms};
 use super::queue_place::{Places, QueuePlace};
-use super::quorum::{Contest, Decision, Tokens, has_free_permit};
 use super::request::Ask;
-use super::tally::{CleanUpDue, Round, VoteCleanUp};
-use super::verdict;
 use crate::error::Error;
 use crate::renewal::LeaseTimer;
+use crate::round::{
+    CleanUpDue, Contest, Decision, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
+};
 use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;

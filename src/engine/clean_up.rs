@@ -13,12 +13,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::dispatch::Forward;
 use super::engine::Engine;
-use super::epoch::Epoch;
 use super::hold::{Hold, HoldState};
-use super::tally::Round;
 use crate::backoff::Backoff;
+use crate::round::{Epoch, Forward, Round};
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
 use crate::wire::{

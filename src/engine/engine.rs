@@ -11,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::dispatch::Dispatcher;
 use super::leases::Leases;
 use crate::backoff::Backoff;
 use crate::config::Settings;
@@ -21,6 +20,7 @@ use crate::link::Masters;
 use crate::owner::Owner;
 use crate::random::Random;
 use crate::renewal::Renewal;
+use crate::round::Dispatcher;
 use crate::set::MasterStatus;
 use crate::text::digest;
 use crate::time::Clock;

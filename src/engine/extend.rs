@@ -4,13 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::Engine;
-use super::epoch::Epoch;
 use super::hold::Hold;
 use super::leases::Extension;
-use super::quorum::Decision;
-use super::tally::Round;
-use super::verdict;
 use crate::error::{Error, Loss};
+use crate::round::{Decision, Epoch, Round, verdict};
 use crate::time::{Moment, lease};
 use crate::wire::Op;
 

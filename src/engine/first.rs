@@ -11,9 +11,8 @@ use futures::future::{BoxFuture, FutureExt};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::Attempt;
-use super::caller_waker::CallerWaker;
-use super::quorum::Decision;
 use crate::error::Error;
+use crate::round::{CallerWaker, Decision};
 use crate::sync::Mutex;
 
 /// The caller's end. Dropping it undoes the attempt.

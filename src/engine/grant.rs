@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::hold::{Hold, Lease};
-use super::tally::Round;
 use crate::error::Error;
 use crate::handover::Handover;
 use crate::owner::Owner;
 use crate::renewal::Renewal;
+use crate::round::Round;
 use crate::set::Voters;
 use crate::sync::MutexGuard;
 use crate::time::Moment;

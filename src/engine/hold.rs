@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::epoch::EpochCounter;
 use super::permits::Picked;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
 use crate::renewal::{LeaseTimer, Scheduled};
+use crate::round::EpochCounter;
 use crate::sync::{Mutex, MutexGuard};
 use crate::time::{Clock, Moment};
 use crate::vote::Vote;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::extend::MOVES;
-use super::tally::Round;
 use crate::error::Error;
+use crate::round::Round;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wire::{Entry, Kind, Seen};
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::quorum::quorum;
-use super::verdict::is_held;
 use crate::backoff::Backoff;
 use crate::owner::Owner;
+use crate::round::quorum;
+use crate::round::verdict::is_held;
 use crate::vote::{Outcome, Vote};
 
 /// The longest time between two looks of a waiter that nobody wakes.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::quorum::free_permits;
+use crate::round::free_permits;
 use crate::sync::{Mutex, MutexGuard};
 use crate::vote::Vote;
 use crate::wire::Permit;

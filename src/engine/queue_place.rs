@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::clean_up::CleanUpOp;
 use super::engine::Engine;
 use super::hold::{Hold, HoldState};
-use super::tally::Round;
+use crate::round::Round;
 use crate::vote::Outcome;
 use crate::wire::{LockId, MasterSet, PlaceWanted, Ticket};
 

@@ -15,8 +15,8 @@
 //!    subscriptions that a quorum could not wake it; or when the TTLs on a quorum have run out,
 //!    and a quarter of that later for each waiter ahead (`pauses.rs`). Where no owner has a quorum,
 //!    no release would wake it: the waiter polls.
-//! 5. Contenders that split the vote follow one rule (`quorum.rs`), also those that do not wait:
-//!    the one with most masters asks again, the others withdraw. Waiters keep their places.
+//! 5. Contenders that split the vote follow one rule (`round/quorum.rs`), also those that do not
+//!    wait: the one with most masters asks again, the others withdraw. Waiters keep their places.
 //! 6. Of a semaphore the waiter draws a permit that this client does not have, and that a quorum
 //!    may have free by the last votes (`permits.rs`).
 //! 7. A waiter that goes away gives up its place on every master. If the lock is free at that
@@ -40,12 +40,12 @@ use super::extend::MOVES;
 use super::grant::Grant;
 use super::pauses::{ForeignHolder, next_look};
 use super::queue_place::QueuePlace;
-use super::quorum::{Decision, has_free_permit};
 use super::request::{Ask, Request, may_be_granted_later};
-use super::verdict::quorum_holder;
 use crate::backoff::Backoff;
 use crate::error::{Error, Holder};
 use crate::owner::Owner;
+use crate::round::verdict::quorum_holder;
+use crate::round::{Decision, has_free_permit};
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};

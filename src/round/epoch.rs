@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the epochs of whoever has it.
 #[derive(Debug, Default)]
-pub(super) struct EpochCounter(AtomicU64);
+pub(crate) struct EpochCounter(AtomicU64);
 
 impl EpochCounter {
     /// Ends the present epoch: what was not sent yet is not sent any more.
-    pub(super) fn end_epoch(&self) {
+    pub(crate) fn end_epoch(&self) {
         self.0.fetch_add(1, Ordering::Release);
     }
 
@@ -21,7 +21,7 @@ impl EpochCounter {
 /// The epoch in which an operation was asked for. Once it is over, the operation is not sent any
 /// more: the owner gave up what it had.
 #[derive(Clone)]
-pub(super) struct Epoch {
+pub(crate) struct Epoch {
     /// Whatever has the counter: so that it needs no allocation of its own.
     counter: Arc<dyn AsRef<EpochCounter> + Send + Sync>,
     number: u64,
@@ -29,12 +29,12 @@ pub(super) struct Epoch {
 
 impl Epoch {
     /// The present epoch of `counter`, which this keeps alive.
-    pub(super) fn of(counter: &Arc<impl AsRef<EpochCounter> + Send + Sync + 'static>) -> Self {
+    pub(crate) fn of(counter: &Arc<impl AsRef<EpochCounter> + Send + Sync + 'static>) -> Self {
         let number = (**counter).as_ref().present();
         Self { counter: counter.clone(), number }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         (*self.counter).as_ref().present() != self.number
     }
 }

@@ -105,7 +105,7 @@ impl<'a> Contest<'a> {
 
 /// The permits that a quorum may have free, by these votes. `None` if no master named its free
 /// permits.
-pub(super) fn free_permits(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
+pub(crate) fn free_permits(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
     let permits_of = |vote: &Vote| match &vote.outcome {
         Outcome::Held { permits, .. } => permits.clone(),
         _ => None,
@@ -124,7 +124,7 @@ pub(super) fn free_permits(votes: &[Vote], of: u32) -> Option<Vec<u32>> {
 }
 
 /// Whether a permit may be free, by these votes.
-pub(super) fn has_free_permit(votes: &[Vote], permits: Option<u32>) -> bool {
+pub(crate) fn has_free_permit(votes: &[Vote], permits: Option<u32>) -> bool {
     permits.and_then(|of| free_permits(votes, of)).is_some_and(|free| !free.is_empty())
 }
 

@@ -1,4 +1,4 @@
-//! One round: counts the votes of all masters on one operation. The first decision wins. Nothing
+//! A [`Round`] counts the votes of all masters on one operation. The first decision wins. Nothing
 //! here sends.
 
 use std::future::poll_fn;
@@ -22,9 +22,9 @@ use crate::wire::{Decoded, Failure, MasterIndex, MasterSet, ReplySink, Seen, Val
 pub(super) struct RoundContext {
     /// Which masters may vote.
     pub(super) trust: Arc<Trust>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     /// Wakes the callers whose rounds are decided.
-    pub(super) caller_waker: Arc<CallerWaker>,
+    pub(crate) caller_waker: Arc<CallerWaker>,
 }
 
 impl RoundContext {
@@ -36,12 +36,12 @@ impl RoundContext {
 
 /// A round under way: counts its votes, whether or not a caller still waits for them. The caller
 /// may wait for the decision, or drop it, at any moment.
-pub(super) struct Round {
+pub(crate) struct Round {
     context: Arc<RoundContext>,
     /// The masters whose votes count.
-    pub(super) voters: Arc<Voters>,
+    pub(crate) voters: Arc<Voters>,
     /// Before anything was sent. Leases count from here.
-    pub(super) sent: Moment,
+    pub(crate) sent: Moment,
     /// What was not sent yet is not sent any more.
     cancelled: AtomicBool,
     epoch: Option<Epoch>,
@@ -64,21 +64,21 @@ struct Counted {
 }
 
 /// What to do about the votes of an acquire once its lease has begun, also about those to come.
-pub(super) struct VoteCleanUp {
+pub(crate) struct VoteCleanUp {
     /// The lease's token.
-    pub(super) token: u64,
+    pub(crate) token: u64,
     /// Cleans up on these masters.
-    pub(super) clean_up: Arc<dyn Fn(CleanUpDue) + Send + Sync>,
+    pub(crate) clean_up: Arc<dyn Fn(CleanUpDue) + Send + Sync>,
 }
 
 /// The masters where an acquire leaves something that its lease does not cover.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct CleanUpDue {
+pub(crate) struct CleanUpDue {
     /// Masters with a grant that is none of the lease's: its token is higher, or their clock is
     /// off.
-    pub(super) strays: MasterSet,
+    pub(crate) strays: MasterSet,
     /// Masters that did not take over the place of the attempt before.
-    pub(super) places_left: MasterSet,
+    pub(crate) places_left: MasterSet,
 }
 
 /// How a caller is notified that what it waits for is reached.
@@ -138,7 +138,7 @@ impl Round {
     }
 
     /// Checks that a round which granted `ttl` grants it now: time has passed since the votes.
-    pub(super) fn check_that_it_counts(&self, name: &Arc<str>, ttl: Duration) -> Result<(), Error> {
+    pub(crate) fn check_that_it_counts(&self, name: &Arc<str>, ttl: Duration) -> Result<(), Error> {
         let is_late = self.context.clock.now() >= lease::deadline(self.sent, ttl);
         if is_late || !self.clocks_agree() {
             return Err(verdict::no_quorum(name, self.votes(), is_late));
@@ -154,24 +154,24 @@ impl Round {
     }
 
     /// When the entry of this round has surely ended, which was to be kept for `kept`.
-    pub(super) fn expires_by(&self, kept: Duration) -> Moment {
+    pub(crate) fn expires_by(&self, kept: Duration) -> Moment {
         lease::expires_by(self.sent, kept + self.counted().width)
     }
 
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
     /// vote.
-    pub(super) async fn decision(&self) -> Decision {
+    pub(crate) async fn decision(&self) -> Decision {
         self.reach(Until::Decision).await;
         self.counted().decision()
     }
 
     /// Waits for every vote.
-    pub(super) async fn until_all(&self) {
+    pub(crate) async fn until_all(&self) {
         self.reach(Until::End).await;
     }
 
     /// Waits until the masters that did not say "not yours" are no quorum, or for every vote.
-    pub(super) async fn until_certain(&self) {
+    pub(crate) async fn until_certain(&self) {
         self.reach(Until::Certainty).await;
     }
 
@@ -189,24 +189,24 @@ impl Round {
     }
 
     /// Whether some of the votes are.
-    pub(super) fn is_outdated(&self) -> bool {
+    pub(crate) fn is_outdated(&self) -> bool {
         !self.masters_with(is_outdated).is_empty()
     }
 
     /// Whether masters were not asked because the set has changed.
-    pub(super) fn has_moved(&self) -> bool {
+    pub(crate) fn has_moved(&self) -> bool {
         let has_moved =
             |outcome: &Outcome| matches!(outcome, Outcome::Refused { reason: Refusal::Moved, .. });
         !self.masters_with(has_moved).is_empty()
     }
 
     /// Cancels what was not sent yet.
-    pub(super) fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// The votes so far; the others are pending since the round began.
-    pub(super) fn votes(&self) -> Arc<[Vote]> {
+    pub(crate) fn votes(&self) -> Arc<[Vote]> {
         let waited = self.context.clock.now().since(self.sent);
         let counted = self.counted();
         let vote = |(master, vote): (&Arc<str>, &CastVote)| Vote {
@@ -218,32 +218,32 @@ impl Round {
     }
 
     /// The votes, in the form in which a guard keeps them.
-    pub(super) fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         let waited = self.context.clock.now().since(self.sent);
         let counted = self.counted();
         Record::new(counted.cast.iter().map(|vote| (&vote.said.outcome, vote.latency(waited))))
     }
 
     /// Whether the grants agree on a token.
-    pub(super) fn tokens(&self) -> Tokens {
+    pub(crate) fn tokens(&self) -> Tokens {
         let counted = self.counted();
         let granted = counted.cast.iter().filter(|vote| vote.said.outcome == Outcome::Granted);
         agree(counted.cast.len(), granted.map(|vote| vote.said.token))
     }
 
     /// What each master replied to an inspection.
-    pub(super) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
+    pub(crate) fn seen(&self) -> Vec<Option<Arc<Seen>>> {
         self.counted().cast.iter().map(|vote| vote.said.seen.clone()).collect()
     }
 
     /// The masters that granted.
-    pub(super) fn granted(&self) -> MasterSet {
+    pub(crate) fn granted(&self) -> MasterSet {
         self.masters_with(|outcome| *outcome == Outcome::Granted)
     }
 
     /// The masters that refuse because they have a higher token than this. A `stale` reply carries
     /// a round or a token; tokens are times, far above any round, so a number above `token` is one.
-    pub(super) fn stale_by_token(&self, token: u64) -> MasterSet {
+    pub(crate) fn stale_by_token(&self, token: u64) -> MasterSet {
         self.counted().masters_with(|CastVote { said, .. }| {
             matches!(said.outcome, Outcome::Refused { reason: Refusal::Stale, .. }) && said.token > token
         })
@@ -255,7 +255,7 @@ impl Round {
     }
 
     /// The masters that may have run an acquire or an extend: each has to acknowledge an undo.
-    pub(super) fn may_have_run(&self) -> MasterSet {
+    pub(crate) fn may_have_run(&self) -> MasterSet {
         let may_have = |outcome: &Outcome| match outcome {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
             Outcome::Held { .. } | Outcome::Absent | Outcome::Answered(_) => false,
@@ -267,7 +267,7 @@ impl Round {
 
     /// The masters that refused, and may have written something: Lua does not roll back. An undo is
     /// sent to them once.
-    pub(super) fn may_have_written(&self) -> MasterSet {
+    pub(crate) fn may_have_written(&self) -> MasterSet {
         let may_have = |outcome: &Outcome| match outcome {
             Outcome::Refused { reason, .. } => !reason.comes_first(),
             _ => false,
@@ -276,7 +276,7 @@ impl Round {
     }
 
     /// Once the lease has begun: cleans up after the votes that are there, and after each to come.
-    pub(super) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
+    pub(crate) fn clean_up_after(&self, vote_clean_up: VoteCleanUp) {
         let clean_up = vote_clean_up.clean_up.clone();
         let due = {
             let mut counted = self.counted();
@@ -289,12 +289,12 @@ impl Round {
     }
 
     /// The masters with such an outcome.
-    pub(super) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
+    pub(crate) fn masters_with(&self, wanted: impl Fn(&Outcome) -> bool) -> MasterSet {
         self.counted().masters_with(|vote| wanted(&vote.said.outcome))
     }
 
     /// Counts a master's vote, if it is the first of this master.
-    pub(super) fn vote(&self, index: MasterIndex, said: Decoded, heard: Moment) {
+    pub(crate) fn vote(&self, index: MasterIndex, said: Decoded, heard: Moment) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
         let (waiter, clean_up) = {
             let mut counted = self.counted();
@@ -312,7 +312,7 @@ impl Round {
     }
 
     /// Counts a master that is not asked.
-    pub(super) fn count_unasked(&self, index: MasterIndex, reason: Refusal, why: &str) {
+    pub(crate) fn count_unasked(&self, index: MasterIndex, reason: Refusal, why: &str) {
         self.vote(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
     }
 
@@ -331,7 +331,7 @@ impl Round {
 
     /// Calls `callback` with the decision, on the thread where the deciding vote comes in, or on
     /// this one where it is in already.
-    pub(super) fn call_on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
+    pub(crate) fn call_on_decision(&self, callback: impl FnOnce(Decision) + Send + 'static) {
         let waiter = {
             let mut counted = self.counted();
             counted.waiter = Some((Until::Decision, Awaiting::Callback(Box::new(callback))));

@@ -54,7 +54,7 @@ pub(crate) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(super) fn new(
+    pub(crate) fn new(
         masters: Arc<Masters>,
         clock: Arc<dyn Clock>,
         random: Arc<dyn Random>,
@@ -106,7 +106,7 @@ impl Dispatcher {
     }
 
     /// The voters are others from now on. Connects to those that are new.
-    pub(super) fn follow(&self, voters: &Voters) {
+    pub(crate) fn follow(&self, voters: &Voters) {
         for (index, name) in voters.masters.iter().zip(&voters.names) {
             self.join(index, name);
         }
@@ -127,12 +127,12 @@ impl Dispatcher {
         &self.context.trust
     }
 
-    pub(super) fn clock(&self) -> &Arc<dyn Clock> {
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
         &self.context.clock
     }
 
     /// Wakes the callers whose rounds are decided.
-    pub(super) fn caller_waker(&self) -> &Arc<CallerWaker> {
+    pub(crate) fn caller_waker(&self) -> &Arc<CallerWaker> {
         &self.context.caller_waker
     }
 
@@ -147,13 +147,13 @@ impl Dispatcher {
     }
 
     /// A round number above all that were given before.
-    pub(super) fn next_round_number(&self) -> u64 {
+    pub(crate) fn next_round_number(&self) -> u64 {
         self.rounds.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Sends an operation to all masters. What was not sent yet when the round is cancelled, or
     /// when `epoch` is over, is not sent any more.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &self,
         lock: &LockId,
         round_number: u64,
@@ -168,7 +168,7 @@ impl Dispatcher {
     }
 
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
-    pub(super) fn send_round(
+    pub(crate) fn send_round(
         &self,
         round: Arc<Round>,
         to: MasterSet,
@@ -189,13 +189,13 @@ impl Dispatcher {
     }
 
     /// A round of which nothing was sent to these voters yet. Leases count from here.
-    pub(super) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Round> {
+    pub(crate) fn begin_round(&self, voters: Arc<Voters>, epoch: Option<Epoch>) -> Arc<Round> {
         Round::new(&self.context, voters, epoch)
     }
 
     /// Sends an operation to some masters. Their answers go to `sink`. Returns the width of the
     /// time that it goes by.
-    pub(super) fn send_op(
+    pub(crate) fn send_op(
         &self,
         to: MasterSet,
         lock: &LockId,
@@ -228,7 +228,7 @@ impl Dispatcher {
     }
 
     /// Whether nothing can be sent any more, because the runtime has ended.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.submissions.is_closed()
     }
 
@@ -246,7 +246,7 @@ impl Dispatcher {
     /// Connects to the masters, unless a caller has waited for that before, and asks them for the
     /// time if it is known vaguely: a new grant proposes the time that most of them show as its
     /// token. `None` where there is nothing to wait for.
-    pub(super) fn learn_the_time(
+    pub(crate) fn learn_the_time(
         self: &Arc<Self>,
         name: &Arc<str>,
         kind: Kind,
@@ -279,7 +279,7 @@ impl Dispatcher {
     }
 
     /// Asks all masters what they know of a name.
-    pub(super) fn inspect(&self, name: &str, kind: Kind) -> Arc<Round> {
+    pub(crate) fn inspect(&self, name: &str, kind: Kind) -> Arc<Round> {
         self.look(&Op::Inspect, name, kind)
     }
 
@@ -290,7 +290,7 @@ impl Dispatcher {
     }
 
     /// Asks the masters for the time while it is known vaguely. This name's keys may be used.
-    pub(super) async fn ask_for_time(&self, name: &str, kind: Kind) {
+    pub(crate) async fn ask_for_time(&self, name: &str, kind: Kind) {
         for _ in 0..TIME_QUESTIONS {
             if self.trust().time_precision() != TimePrecision::Vague {
                 return;

@@ -14,7 +14,7 @@ use crate::sync::{Mutex, MutexGuard};
 
 /// The callers to wake.
 #[derive(Debug, Default)]
-pub(super) struct CallerWaker {
+pub(crate) struct CallerWaker {
     state: Mutex<Wakers>,
     /// Whether a caller waits to be woken; read without locking.
     is_waiting: AtomicBool,
@@ -48,7 +48,7 @@ impl CallerWaker {
     }
 
     /// Wakes one caller, now or soon.
-    pub(super) fn wake(&self, waker: Waker) {
+    pub(crate) fn wake(&self, waker: Waker) {
         {
             let mut state = self.state();
             match state.mode {
@@ -65,7 +65,7 @@ impl CallerWaker {
     }
 
     /// Wakes all callers that wait for it. A caller does this first when it is polled.
-    pub(super) fn wake_rest(&self) {
+    pub(crate) fn wake_rest(&self) {
         if self.is_waiting.load(Ordering::Acquire) {
             let waiting = self.take();
             waiting.into_iter().for_each(Waker::wake);
@@ -79,7 +79,7 @@ impl CallerWaker {
     }
 
     /// Wakes all callers, and from now on each new one at once.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.state().mode = Mode::Ended;
         self.somebody_woken.notify_one();
         self.take().into_iter().for_each(Waker::wake);

@@ -49,7 +49,7 @@ impl Dispatcher {
 
     /// Asks masters for the answers that handshakes wait for, as long as this is polled: the time,
     /// and promises for the masters that rejoin.
-    pub(super) async fn gather_evidence(self: Arc<Self>) {
+    pub(crate) async fn gather_evidence(self: Arc<Self>) {
         let trust = self.trust();
         loop {
             trust.evidence_wanted.notified().await;
