@@ -173,11 +173,11 @@ impl Engine {
                 self.unacknowledged[index].fetch_add(1, Ordering::Relaxed);
             }
         }
-        let lock = clean_up.lock.clone();
-        let round_number = clean_up.round_number;
         let under_way = self.tasks.token();
         let sink = CleanUpSink { engine: self.clone(), clean_up, effort, votes, _under_way: under_way };
-        self.dispatcher.send_op(to, &lock, round_number, first, call_kind, Arc::new(sink));
+        let sink = Arc::new(sink);
+        let CleanUpOp { lock, round_number, .. } = &sink.clean_up;
+        self.dispatcher.send_op(to, lock, *round_number, first, call_kind, sink.clone());
     }
 
     /// A master has acknowledged a clean-up, or needs it no more.
