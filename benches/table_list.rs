@@ -131,6 +131,12 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     },
     rivals("instructions", "workers", "instructions", "instructions", COUNTED),
+    Table {
+        name: "path",
+        heading: "",
+        lines: Lines::Listed(&[of("an acquire alone", "instructions", "path", QUORATE)]),
+        columns: &[("files of `src`", Of("", "files")), ("hops from a function to another", Of("", "hops"))],
+    },
     rivals("syscalls", "workers", "syscalls", "system_calls", COUNTED),
     Table {
         name: "leases",
