@@ -169,6 +169,7 @@ impl Lock {
     /// Of clients that try at the same moment one gets the lock: where they share out the masters,
     /// all but the one with most of them give theirs back, and that one asks again. This takes two
     /// more round trips, and one or two per-master time-outs if a master or a client stands still.
+    /// Readers and writers that try at the same moment may all be refused.
     ///
     /// # Cancel safety
     ///

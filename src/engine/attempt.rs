@@ -23,6 +23,10 @@ use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
 use crate::wire::{Leaving, LockId, MasterSet, Op, Ticket};
 
+/// How often the owner that goes on asks again for a read-write lock. A master names one of its
+/// readers only, so readers and a writer may go on at the same time.
+const READ_WRITE_ROUNDS: u32 = 3;
+
 /// One attempt, from before its first byte is sent until a grant exists. Dropped before that, at
 /// any moment and on any thread, it undoes on the masters what it did or may yet do.
 pub(super) struct Attempt {
@@ -266,13 +270,14 @@ impl Attempt {
     pub(super) async fn resolve_split_vote(&mut self, wake_handle: Option<&WakeHandle>) -> Decision {
         self.hear_out(wake_handle).await;
         let gives_up = self.engine.clock().now() + self.ask.timeout;
+        let most = if self.hold.lock.kind.counterpart().is_some() { READ_WRITE_ROUNDS } else { u32::MAX };
         let mut pause = Duration::ZERO;
-        loop {
+        for _ in 0..most {
             let votes = self.round().votes();
             let me = self.hold.lock.owner.to_string();
             let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
             if !is_won || self.engine.clock().now() >= gives_up {
-                return Decision::Denied;
+                break;
             }
             pause = slowest(&votes).max(pause * 2); // for as long as the others need to withdraw
             tokio::time::sleep(pause).await;
@@ -284,6 +289,7 @@ impl Attempt {
             }
             self.hear_out(wake_handle).await;
         }
+        Decision::Denied
     }
 
     /// Waits for the votes that are missing.
