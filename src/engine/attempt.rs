@@ -276,10 +276,11 @@ impl Attempt {
             let votes = self.round().votes();
             let me = self.hold.lock.owner.to_string();
             let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
-            if !is_won || self.engine.clock().now() >= gives_up {
+            let left = gives_up.since(self.engine.clock().now());
+            if !is_won || left.is_zero() {
                 break;
             }
-            pause = slowest(&votes).max(pause * 2); // for as long as the others need to withdraw
+            pause = slowest(&votes).max(pause * 2).min(left); // for as long as the others need to withdraw
             tokio::time::sleep(pause).await;
             let round = self.end_round().expect("it is taken at the end");
             self.places.note_own(&round);

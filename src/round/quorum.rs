@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::set::VAGUE;
 use crate::vote::{Outcome, Permits, Vote};
 
 /// How many of `masters` make a quorum: a majority of all that are configured, also of those that
@@ -72,8 +73,10 @@ pub(crate) struct Contest<'a> {
 
 impl<'a> Contest<'a> {
     /// The contest that these votes show, if they show one. An owner that has held a master for
-    /// longer than `longest` is no contender: it has the lock, or died on its way.
-    pub(crate) fn of(votes: &'a [Vote], longest: Duration) -> Option<Self> {
+    /// longer than a time-out is no contender: it has the lock, or died on its way. By its token it
+    /// may have held it for longer than it has, by as much as a client may mistake the time.
+    pub(crate) fn of(votes: &'a [Vote], timeout: Duration) -> Option<Self> {
+        let longest = timeout + VAGUE;
         let mut open = 0;
         let mut mine = 0;
         let mut others = BTreeMap::new();
@@ -133,10 +136,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LONGEST: Duration = Duration::from_secs(1);
+    const TIMEOUT: Duration = Duration::from_millis(250);
 
     fn goes_on(votes: &[Vote], me: &str) -> bool {
-        Contest::of(votes, LONGEST).is_some_and(|contest| contest.is_won_by(me))
+        Contest::of(votes, TIMEOUT).is_some_and(|contest| contest.is_won_by(me))
     }
 
     fn held(owner: &str, ms: u64, ahead: Option<u32>) -> Vote {
@@ -188,11 +191,17 @@ mod tests {
 
     #[test]
     fn who_has_a_master_for_long_is_no_contender() {
-        let mut long = held("a", 9, None);
-        let Outcome::Held { held_for, .. } = &mut long.outcome else { unreachable!() };
-        *held_for = Some(LONGEST + Duration::from_millis(1));
+        let a = |time| {
+            let mut vote = held("a", 9, None);
+            let Outcome::Held { held_for, .. } = &mut vote.outcome else { unreachable!() };
+            *held_for = Some(time);
+            vote
+        };
+        let long = a(TIMEOUT + VAGUE + Duration::from_millis(1));
         assert!(!goes_on(&[long.clone(), granted()], "b"), "a has the lock, and a master has joined");
         assert!(goes_on(&[long, granted(), held("c", 9, None)], "b"), "c will withdraw, and a will not");
+        let vague = a(TIMEOUT + VAGUE);
+        assert!(goes_on(&[vague, granted()], "_"), "a began just now, by a time that was too low");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::wire::{ByMaster, MasterIndex, MasterSet, TrustedTime};
 const LEAD: u64 = 100_000;
 
 /// A client that knows the time only to within this asks the masters for it before it sends T.
-const VAGUE: Duration = Duration::from_secs(1);
+pub(crate) const VAGUE: Duration = Duration::from_secs(1);
 
 /// How exactly a client knows the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

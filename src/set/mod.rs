@@ -29,7 +29,7 @@ mod write;
 pub(crate) use change::{Choice, LeaseBarrier, Promises};
 pub(crate) use handle::Event;
 pub use handshake::{HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
-pub(crate) use knowledge::{TimePrecision, Trust};
+pub(crate) use knowledge::{TimePrecision, Trust, VAGUE};
 pub(crate) use peer::Reading;
 pub(crate) use proposer::{Accepted, Ballot, Proposal};
 pub(crate) use record::{MasterRecord, MemberState, Members};
