@@ -27,6 +27,7 @@ impl Engine {
         let engine = self.clone();
         let Init { never_used, mut tell } = how;
         self.run_on_set(async move {
+            let _only_one = engine.beginning.lock().await;
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
             trust.set().forget_misfits();
@@ -63,6 +64,7 @@ impl Engine {
     pub(crate) async fn recover(self: &Arc<Self>) -> Result<(), SetError> {
         let engine = self.clone();
         self.run_on_set(async move {
+            let _only_one = engine.beginning.lock().await;
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
             trust.set().forget_misfits();

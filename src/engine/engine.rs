@@ -41,6 +41,8 @@ pub(crate) struct Engine {
     pub(super) tasks: TaskTracker,
     /// Locked while this client changes its set: one change after the other.
     pub(crate) changing: tokio::sync::Mutex<()>,
+    /// Locked by an `init` or a `recover`: whichever ends first ends what it said to the set.
+    pub(crate) beginning: tokio::sync::Mutex<()>,
     /// Cancelled when the client is shut down.
     pub(super) closing: CancellationToken,
     /// How many clean-ups each master has not acknowledged.
@@ -71,6 +73,7 @@ impl Engine {
             executor,
             tasks: TaskTracker::new(),
             changing: tokio::sync::Mutex::default(),
+            beginning: tokio::sync::Mutex::default(),
             closing: CancellationToken::new(),
             unacknowledged: ByMaster::all(AtomicUsize::default),
             client,

@@ -28,6 +28,22 @@ async fn refused(redlock: &Redlock) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn an_init_that_is_dropped_does_not_stop_another_one_of_the_same_client() {
+    let masters = Masters::start(3);
+    let redlock = client(&masters).wait(SOON).build().unwrap();
+    masters[2].freeze();
+    let first = redlock.init(Init::new());
+    tokio::pin!(first);
+    let second = tokio::time::timeout(ms(300), redlock.init(Init::new()));
+    tokio::select! {
+        outcome = &mut first => panic!("it has to wait for the third master: {outcome:?}"),
+        outcome = second => assert!(outcome.is_err(), "{outcome:?}"),
+    }
+    masters[2].thaw();
+    first.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_set_begins_by_init_alone_and_then_when_all_that_its_masters_may_have_granted_is_over() {
     let masters = Masters::start(3);
     let (redlock, other) = (client(&masters).build().unwrap(), client(&masters).build().unwrap());

@@ -115,6 +115,23 @@ fn a_master_that_was_seen_in_quarantine_is_not_taken_for_new() {
     assert_eq!(write.written(5).quarantine, quarantine());
 }
 
+/// A FLUSHALL on most masters keeps their processes, which an operator named before the set began.
+#[test]
+fn no_process_counts_as_never_used_once_a_set_has_begun() {
+    let dice = Dice::new(1);
+    let mut masters = set(&dice);
+    let run_ids = masters[..3].iter().map(|master| master.run_id.to_string().into()).collect();
+    let mut begins = Client::new(&[0, 1, 2], Some(Some(run_ids)));
+    begins.connect(0, &mut masters, 5, &dice); // a member: the set has begun
+    masters[0] = FakeMaster::new(9);
+    for master in &mut masters[1..3] {
+        *master = FakeMaster::new(master.run_id);
+    }
+    connect_often(&mut begins, &mut masters, &[10], &dice);
+    let voters: Vec<_> = masters.iter().filter(|master| shown_set(master).is_some()).collect();
+    assert!(voters.is_empty(), "{voters:?}");
+}
+
 /// Its quarantine was over when it began, so that counts from then on.
 #[test]
 fn what_a_person_began_and_left_makes_room_for_another_set_after_a_quarantine() {
