@@ -166,10 +166,11 @@ impl Lock {
     /// none can; a second round where the masters' tokens differ, or refused its time. A semaphore
     /// tries up to four more permits while the masters say that one is free.
     ///
-    /// Of clients that try at the same moment one gets the lock: where they share out the masters,
-    /// all but the one with most of them give theirs back, and that one asks again. This takes two
-    /// more round trips, and one or two per-master time-outs if a master or a client stands still.
-    /// Readers and writers that try at the same moment may all be refused.
+    /// Of clients that try at the same moment one gets the lock, if all masters answer: where the
+    /// clients share out the masters, all but the one with most of them give theirs back, and that
+    /// one asks again. This takes two more round trips, and one or two per-master time-outs if a
+    /// master or a client stands still. Readers and writers that try at the same moment may all be
+    /// refused.
     ///
     /// # Cancel safety
     ///
