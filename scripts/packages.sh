@@ -14,7 +14,7 @@ else
   echo "skipped: the oldest Rust: rustup cannot get $oldest, so $(rustc --version) builds the packages"
 fi
 # Cargo would build what it unpacked of an earlier run: the version is the same.
-rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/quorate-*
+rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/quorate-* "$target"/packages/*/.fingerprint/quorate-*
 CARGO_TARGET_DIR=$target/packages CARGO_PROFILE_DEV_DEBUG=false cargo publish --workspace --dry-run --locked --allow-dirty
 unset RUSTC
 
