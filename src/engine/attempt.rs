@@ -259,9 +259,14 @@ impl Attempt {
         })
     }
 
-    /// Whether the vote was split, and there is no other permit to ask for.
-    pub(super) fn is_split(&self) -> bool {
-        Contest::of(&self.round().votes(), self.ask.timeout).is_some() && !self.has_other_permit()
+    /// Whether to hear all votes after a refusal: the vote was split, or the attempt takes a place
+    /// in the queues. Not if no master granted, and another permit may be free: that is asked for.
+    pub(super) fn is_to_resolve(&self) -> bool {
+        let votes = self.round().votes();
+        let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
+        let has_other_permit = !has_some && has_free_permit(&votes, self.hold.permits());
+        let is_split = || Contest::of(&votes, self.ask.timeout).is_some();
+        !has_other_permit && (self.ask.place.is_some() || is_split())
     }
 
     /// After a refusal, waits for the other votes, or until a quorum calls this waiter. Where the
@@ -271,10 +276,10 @@ impl Attempt {
         self.hear_out(wake_handle).await;
         let gives_up = self.engine.clock().now() + self.ask.timeout;
         let most = if self.hold.lock.kind.counterpart().is_some() { READ_WRITE_ROUNDS } else { u32::MAX };
+        let me = self.hold.lock.owner.to_string();
         let mut pause = Duration::ZERO;
         for _ in 0..most {
             let votes = self.round().votes();
-            let me = self.hold.lock.owner.to_string();
             let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
             let left = gives_up.since(self.engine.clock().now());
             if !is_won || left.is_zero() {
@@ -300,13 +305,6 @@ impl Attempt {
             Some(()) = OptionFuture::from(wake_handle.map(WakeHandle::until_woken_by_quorum)) => {}
             () = self.round().until_all() => {}
         }
-    }
-
-    /// Whether no master granted, and another permit may be free: there is no split to resolve.
-    pub(super) fn has_other_permit(&self) -> bool {
-        let votes = self.round().votes();
-        let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
-        !has_some && has_free_permit(&votes, self.hold.permits())
     }
 
     /// Takes the round, of which nothing is sent any more, and notes what it may have left.

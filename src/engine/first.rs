@@ -22,14 +22,14 @@ pub(super) struct FirstAttempt {
 }
 
 struct State {
-    progress: FirstVote,
+    progress: AttemptProgress,
     waker: Option<Waker>,
     /// A shutdown waits while this lives: until the decision.
     under_way: Option<TaskTrackerToken>,
 }
 
 /// How far the attempt is. Whoever drops it undoes it.
-enum FirstVote {
+enum AttemptProgress {
     Voting(Attempt),
     Decided(Result<Attempt, Error>),
     /// The vote was split.
@@ -46,8 +46,11 @@ impl FirstAttempt {
     ) -> Self {
         let round = attempt.round().clone();
         let under_way = Some(under_way);
-        let state =
-            Arc::new(Mutex::new(State { progress: FirstVote::Voting(attempt), waker: None, under_way }));
+        let state = Arc::new(Mutex::new(State {
+            progress: AttemptProgress::Voting(attempt),
+            waker: None,
+            under_way,
+        }));
         let deciding = state.clone();
         let waking = caller_waker.clone();
         round.call_on_decision(move |decision| on_decision(&deciding, decision, &waking));
@@ -59,23 +62,23 @@ impl FirstAttempt {
         let progress = poll_fn(|cx| {
             self.caller_waker.wake_rest();
             let mut state = self.state.lock();
-            if matches!(state.progress, FirstVote::Voting(_) | FirstVote::Deciding) {
+            if matches!(state.progress, AttemptProgress::Voting(_) | AttemptProgress::Deciding) {
                 state.waker = Some(cx.waker().clone());
                 return Poll::Pending;
             }
             Poll::Ready(state.take())
         });
         match progress.await {
-            FirstVote::Decided(decided) => decided,
-            FirstVote::Resolving(resolving) => resolving.await,
-            FirstVote::Voting(_) | FirstVote::Deciding => unreachable!("it is pending"),
+            AttemptProgress::Decided(decided) => decided,
+            AttemptProgress::Resolving(resolving) => resolving.await,
+            AttemptProgress::Voting(_) | AttemptProgress::Deciding => unreachable!("it is pending"),
         }
     }
 }
 
 impl State {
-    fn take(&mut self) -> FirstVote {
-        std::mem::replace(&mut self.progress, FirstVote::Deciding)
+    fn take(&mut self) -> AttemptProgress {
+        std::mem::replace(&mut self.progress, AttemptProgress::Deciding)
     }
 }
 
@@ -88,12 +91,12 @@ impl Drop for FirstAttempt {
 
 /// Called with the decision: see `call_on_decision`.
 fn on_decision(state: &Mutex<State>, decision: Decision, caller_waker: &CallerWaker) {
-    let FirstVote::Voting(attempt) = state.lock().take() else { return };
+    let AttemptProgress::Voting(attempt) = state.lock().take() else { return };
     let progress = match decision {
-        Decision::Denied if attempt.is_split() => {
-            FirstVote::Resolving(attempt.resolve_in_background().boxed())
+        Decision::Denied if attempt.is_to_resolve() => {
+            AttemptProgress::Resolving(attempt.resolve_in_background().boxed())
         }
-        _ => FirstVote::Decided(attempt.outcome(decision)),
+        _ => AttemptProgress::Decided(attempt.outcome(decision)),
     };
     let mut state = state.lock();
     state.progress = progress;

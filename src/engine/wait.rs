@@ -251,7 +251,6 @@ impl Wait {
         // A named owner may wait more than once, for several locks and several times for one.
         let ticket = self.request.owner.map_or(hold.lock.owner, |_| engine.fresh_owner());
         let place = self.place_to_take(ticket);
-        let takes_place = place.is_some();
         let arrival = Some(self.arrival());
         let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
         engine.dispatcher.ask_for_time(&hold.lock.name, hold.lock.kind).await;
@@ -262,8 +261,7 @@ impl Wait {
         let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
         let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
         let mut decision = attempt.round().decision().await;
-        if decision != Decision::Granted && (attempt.is_split() || takes_place && !attempt.has_other_permit())
-        {
+        if decision != Decision::Granted && attempt.is_to_resolve() {
             decision = attempt.resolve_split_vote(Some(wake_handle)).await;
         }
         if decision == Decision::Granted {
