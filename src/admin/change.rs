@@ -28,8 +28,8 @@ use crate::set::{
 use crate::time::Moment;
 use crate::wire::{MasterIndex, MasterSet};
 
-/// How long to wait until the last masters know of a change: as long as a connection may take to
-/// open. Clients tell the other masters later, as these answer.
+/// How long to wait for one master: as long as a connection may take to open. Clients tell the
+/// masters later of a change that did not hear of it in this time.
 const TELLING: Duration = Duration::from_secs(3);
 
 /// How often to propose again while another client proposes, too.
@@ -172,7 +172,7 @@ impl Engine {
             let left = joins_in.max(over_in);
             if left.is_zero() {
                 let before = self.dispatcher.voters().masters;
-                let vote_in = self.decide(&newest, &next, barrier.as_ref()).await?;
+                let vote_in = self.decide(step, &newest, &next, barrier.as_ref()).await?;
                 if vote_in.is_zero() {
                     self.until_carried(before).await?;
                 } else {
@@ -250,17 +250,41 @@ impl Engine {
     }
 
     /// The number of the master that joins, and for how long it has no vote yet. `None` until it is
-    /// a candidate.
+    /// a candidate, and has [answered](Engine::read_candidate).
     fn joining(&self) -> Option<(u32, Duration)> {
         let trust = self.dispatcher.trust();
         let time = trust.trusted().low;
         let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
-        trust.set().joining(time).map(|its| (its.member, left(its)))
+        trust.set().joining().map(|its| (its.member, left(its)))
     }
 
-    /// The index of the master that joins under this name.
+    /// The index of the master that joins under this name. It has to answer from now on.
     fn make_room(&self, name: &Arc<str>) -> Result<MasterIndex, SetError> {
         self.dispatcher.trust().set().join(name).ok_or_else(no_room)
+    }
+
+    /// Reads the record of the master that joins again, for at most this long: it may have died
+    /// since it answered last.
+    async fn read_candidate(
+        &self,
+        name: &Arc<str>,
+        url: &str,
+        limit: Duration,
+    ) -> Result<MasterIndex, SetError> {
+        let trust = self.dispatcher.trust();
+        let index = self.make_room(name)?;
+        self.dispatcher.join(index, url);
+        let answers = async {
+            loop {
+                let seen = trust.record_seen.notified();
+                if self.joining().is_some() {
+                    return;
+                }
+                seen.await;
+            }
+        };
+        let _ = tokio::time::timeout(limit, answers).await;
+        Ok(index)
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
@@ -287,9 +311,7 @@ impl Engine {
     /// is not a candidate yet.
     async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, SetError> {
         let trust = self.dispatcher.trust();
-        let index = self.make_room(name)?;
-        self.dispatcher.join(index, url);
-        let _ = tokio::time::timeout(LOOK, self.dispatcher.ready(index)).await; // it is no member yet
+        let index = self.read_candidate(name, url, LOOK).await?;
         if let Some((_, left)) = self.joining() {
             return Ok(Some(left));
         }
@@ -375,6 +397,7 @@ impl Engine {
     /// long.
     async fn decide(
         &self,
+        step: &ChangeStep,
         newest: &MasterRecord,
         next: &Members,
         barrier: Option<&LeaseBarrier>,
@@ -395,6 +418,9 @@ impl Engine {
                     return Err(SetError::not_changed(why));
                 }
                 Choice::Own => {
+                    if let ChangeStep::Add { name, url } = step {
+                        self.read_candidate(name, url, TELLING).await?;
+                    }
                     let vote_in = self.majority_in(next, &promises)?;
                     if !vote_in.is_zero() {
                         return Ok(vote_in);

@@ -210,12 +210,10 @@ impl Engine {
 
     /// Why a master has no place in the set yet.
     pub(super) async fn why_away(&self, index: MasterIndex) -> String {
-        if let Standing::Refused(why) = self.dispatcher.trust().standing_of(index) {
-            return why.to_string();
-        }
         let asks = no_proposal(index.into());
-        match self.dispatcher.ask_acceptors(asks, "").recv().await {
-            Some((_, AcceptorReply::NoAnswer(why))) => why.to_string(),
+        let said = self.dispatcher.ask_acceptors(asks, "").recv().await;
+        match (said, self.dispatcher.trust().standing_of(index)) {
+            (Some((_, AcceptorReply::NoAnswer(why))), _) | (_, Standing::Refused(why)) => why.to_string(),
             _ => "it does not say why".to_owned(),
         }
     }

@@ -40,6 +40,8 @@ pub(super) struct Attempt {
     confirmed: Option<u64>,
     /// The number of the first round of its lease; 0 before that round.
     first_round: u64,
+    /// The masters that may have written something by a call that they refused.
+    maybe_written_on: MasterSet,
     /// The last round; `None` when its votes have been dealt with.
     round: Option<Arc<Round>>,
 }
@@ -60,8 +62,17 @@ impl Attempt {
         let places = Places::new(engine, &hold, ask.place.as_ref(), taken_over);
         let first_round = if hold_state.holds == 0 { 0 } else { hold_state.first_round };
         let engine = engine.clone();
-        let mut attempt =
-            Self { engine, hold, hold_state, ask, places, confirmed: None, first_round, round: None };
+        let mut attempt = Self {
+            engine,
+            hold,
+            hold_state,
+            ask,
+            places,
+            confirmed: None,
+            first_round,
+            maybe_written_on: MasterSet::default(),
+            round: None,
+        };
         if attempt.hold_state.holds == 0 && attempt.hold.lock.kind.is_shared() {
             attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
@@ -313,6 +324,7 @@ impl Attempt {
         round.cancel();
         self.places.leave_previous(&round);
         self.note_entries(&round);
+        self.maybe_written_on = self.maybe_written_on.or(round.may_have_written());
         Some(round)
     }
 
@@ -324,13 +336,13 @@ impl Attempt {
         let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);
-        self.undo(&round, Some(Withdrawal { place, from }));
+        self.undo(Some(Withdrawal { place, from }));
         self.places.keep(&round)
     }
 
-    /// Sends the holds that the owner has without this round.
-    fn undo(&mut self, round: &Round, withdrawal: Option<Withdrawal>) {
-        let once = round.may_have_written();
+    /// Sends the holds that the owner has without this attempt.
+    fn undo(&mut self, withdrawal: Option<Withdrawal>) {
+        let once = self.maybe_written_on;
         if !once.is_empty() || !self.hold_state.maybe_held_on.is_empty() {
             let leaving = Leaving::Undone(self.first_round);
             drop(self.engine.send_holds_left(&self.hold, &mut self.hold_state, leaving, withdrawal, once));
@@ -348,7 +360,7 @@ impl Drop for Attempt {
     fn drop(&mut self) {
         let Some(round) = self.end_round() else { return };
         self.places.note_left(&round, &mut self.hold_state);
-        self.undo(&round, None);
+        self.undo(None);
         self.places.note_own(&round); // given up with `places`
     }
 }

@@ -127,16 +127,14 @@ impl Case<'_> {
         self.set.list_and_members().all(is_recent)
     }
 
-    /// Whether at most half of the members keep their records as members. If all keep one in the
-    /// first generation, as candidates or members, the set is about to begin.
+    /// Whether at most half of the members keep their records, apart from candidates of a first
+    /// generation. If all keep one in the first generation, the set is about to begin.
     fn is_lost(&self, newest: &MasterRecord) -> bool {
         let keep = self.set.members_with_records(newest);
-        let is_member = |index: &MasterIndex| {
-            let record = self.set.record_of(*index);
-            record.is_some_and(|record| record.state == MemberState::Member)
-        };
+        let has_begun =
+            |index: &MasterIndex| self.set.record_of(*index).is_some_and(|record| !record.begins_set());
         let all = self.set.members().count();
-        let members = keep.iter().filter(is_member).count();
-        members * 2 <= all && (keep.len() < all || newest.generation > 0)
+        let begun = keep.iter().filter(has_begun).count();
+        begun * 2 <= all && (keep.len() < all || newest.generation > 0)
     }
 }

@@ -135,7 +135,7 @@ impl Set {
         let left = |its: &MasterRecord| Duration::from_micros(its.quarantine.saturating_sub(time));
         let votes_in = |id: u32| {
             let is_it = |its: &&MasterRecord| its.member == id;
-            let joins = self.joining(time).filter(is_it);
+            let joins = self.joining().filter(is_it);
             let its = |index| self.record_of(index).filter(is_it);
             joins.or_else(|| promises.masters().find_map(its)).map(left)
         };

@@ -6,7 +6,7 @@ use super::peer::{Peer, Reading};
 use super::proposer::{Accepted, Ballot, Proposal};
 use super::record::{MasterRecord, Members};
 use super::rules::{Case, Verdict};
-use super::state::Set;
+use super::state::{Joining, Set};
 use super::write::FreshIds;
 use crate::vote::Refusal;
 use crate::wire::{MasterIndex, MasterSet};
@@ -85,6 +85,9 @@ impl Set {
         let record = reading.record.clone();
         self.peers[index].history.bound(limit);
         let before = self.peers[index].reading.replace(reading.clone());
+        if let Some(joining) = self.joining.as_mut().filter(|joining| joining.index == index) {
+            joining.has_answered = true;
+        }
         self.expire_unconfirmed(now);
         if let Some(record) = &record {
             self.follow(index, record);
@@ -165,11 +168,12 @@ impl Set {
         self.recovers = recovers;
     }
 
-    /// An operator adds the master of this name. Returns its index; `None` if there is no room.
+    /// An operator adds the master of this name, which has to answer from now on. Returns its
+    /// index; `None` if there is no room.
     pub(crate) fn join(&mut self, name: &Arc<str>) -> Option<MasterIndex> {
         let known = self.peers.position(|peer| peer.name == *name);
         let index = known.or_else(|| self.peers.push(Peer::new(name.clone())))?;
-        self.joining = Some(index);
+        self.joining = Some(Joining { index, has_answered: false });
         Some(index)
     }
 

@@ -40,12 +40,15 @@ impl Set {
     }
 
     /// The members that show their records of the set and their acceptors' state. Their processes
-    /// may be others than before.
+    /// may be others than before. A candidate that joined and was not told has promised nothing.
     pub(super) fn members_with_records(&self, newest: &MasterRecord) -> MasterSet {
         let keeps = |peer: &Peer| {
             let Some(reading) = &peer.reading else { return false };
             reading.record.as_ref().is_some_and(|record| {
-                let counts = record.state == MemberState::Member || record.begins_set();
+                let counts = match record.state {
+                    MemberState::Candidate => record.begins_set() || newest.members.has(record.member),
+                    state => state == MemberState::Member,
+                };
                 record.set == newest.set && counts && !reading.lost_acceptor(record)
             })
         };

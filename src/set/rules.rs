@@ -67,8 +67,7 @@ impl<'a> Case<'a> {
 
     /// Makes the master a candidate, if an operator adds it and it is not a member of a set.
     fn join(&self) -> Option<Verdict> {
-        self.set.joining.filter(|joining| *joining == self.index)?;
-        let newest = self.set.newest()?;
+        let newest = self.set.newest().filter(|_| self.set.joins(self.index))?;
         let record = self.reading.record.as_ref();
         if record.is_none() && newest.members.id_of(&self.peer().name).is_some() {
             return None; // it has joined, and lost its record
@@ -124,12 +123,21 @@ impl<'a> Case<'a> {
             return self.write_new(Some(record), self.renewed(record), Duration::ZERO);
         }
         match self.set.newest_of(record) {
+            Some(newest) if self.is_to_join(newest, record) => self.candidate(record),
             Some(newest) => self.rejoin(newest, Some(record)),
             None => {
                 let why = "it lost its state while its set begins: `quorate init` goes on with it";
                 Verdict::Wait(why.to_owned())
             }
         }
+    }
+
+    /// Whether this is the record of a candidate that has no place in the view. A newer generation,
+    /// which this client does not know yet, may have it.
+    fn is_to_join(&self, newest: &MasterRecord, record: &MasterRecord) -> bool {
+        let has_place =
+            newest.members.has(record.member) || newest.members.id_of(&self.peer().name).is_some();
+        record.state == MemberState::Candidate && !record.begins_set() && !has_place
     }
 
     /// Brings the record of a candidate or member up to date.

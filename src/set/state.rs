@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::peer::{Peer, Reading};
+use super::peer::{Peer, PeerState, Reading};
 use super::proposer::Proposer;
 use super::record::{MasterRecord, MemberState, Members, SetTerms};
 use super::terms::Terms;
@@ -34,8 +34,7 @@ pub(crate) struct Set {
     pub(super) beginning: Option<Beginning>,
     /// Whether an operator has said that members which do not answer are gone for good.
     pub(super) recovers: bool,
-    /// The master that an operator adds to the set.
-    pub(super) joining: Option<MasterIndex>,
+    pub(super) joining: Option<Joining>,
     /// How many state losses this client has seen, of all masters.
     pub(super) losses: u64,
     /// Grows whenever a master answers something new.
@@ -62,6 +61,14 @@ pub(super) struct UnconfirmedView {
     /// Until when (us) the client may write it on masters. If most acceptors lose their state,
     /// they may choose another value a quarantine later.
     pub(super) until: u64,
+}
+
+/// The master that an operator adds to the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Joining {
+    pub(super) index: MasterIndex,
+    /// Whether it has answered since the proposer asked it last.
+    pub(super) has_answered: bool,
 }
 
 /// How an `init` begins a set.
@@ -178,7 +185,7 @@ impl Set {
 
     /// Whether a master is not a member, and is not to become one.
     pub(crate) fn is_no_member(&self, index: MasterIndex) -> bool {
-        self.view.is_some() && self.peers[index].member.is_none() && self.joining != Some(index)
+        self.view.is_some() && self.peers[index].member.is_none() && !self.joins(index)
     }
 
     /// Whether a master was removed, is not to join again, and shows that it knows.
@@ -211,14 +218,19 @@ impl Set {
         self.peers.position(|peer| peer.member == Some(id))
     }
 
-    /// The record of the master that an operator adds, if it is a candidate of the set. The master
-    /// must have shown that at most [`MAX_EVIDENCE_AGE`] before this time (us).
-    pub(crate) fn joining(&self, now: u64) -> Option<&MasterRecord> {
-        let reading = self.peers[self.joining?].reading.as_ref()?;
-        let is_recent = reading.time.saturating_add(MAX_EVIDENCE_AGE) >= now;
-        let record = reading.record.as_ref().filter(|_| is_recent)?;
-        let is_candidate = record.state == MemberState::Candidate && self.is_of_view(record);
-        is_candidate.then_some(record)
+    /// Whether an operator adds this master.
+    pub(super) fn joins(&self, index: MasterIndex) -> bool {
+        self.joining.is_some_and(|joining| joining.index == index)
+    }
+
+    /// The record of the master that an operator adds, if it is a candidate of the set, and has
+    /// answered since the last [`join`](Set::join).
+    pub(crate) fn joining(&self) -> Option<&MasterRecord> {
+        let joining = self.joining.filter(|joining| joining.has_answered)?;
+        match self.peers[joining.index].state(self.newest()) {
+            PeerState::Candidate(record) if self.is_of_view(record) => Some(record),
+            _ => None,
+        }
     }
 
     pub(super) fn listed_peers(&self) -> impl Iterator<Item = &Peer> {

@@ -197,6 +197,28 @@ async fn what_can_never_be_is_refused_before_anything_is_changed() {
     }
 }
 
+/// It answered a moment before. A set of two with a dead one has no quorum.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_dies_before_it_joins_a_set_of_one_is_refused() {
+    let servers = Masters::start(2);
+    let [a, b] = [0, 1].map(|index| &servers[index]);
+    let redlock = begun(client(&[a]), Init::new()).await;
+    let operator = client(&[a]).wait(ms(500)).build().unwrap();
+    let change = SetChange::add(b.url());
+    let change = tokio::spawn(async move { operator.change_members(change).await });
+    until("its quarantine to be over in less than a second", async || {
+        let ends: Option<u64> = b.command(&["HGET", "quorate:master", "quarantine"]);
+        let (seconds, micros): (u64, u64) = b.command(&["TIME"]);
+        ends.is_some_and(|ends| ends < (seconds + 1) * 1_000_000 + micros)
+    })
+    .await;
+    b.kill();
+    let why = change.await.unwrap().unwrap_err().to_string();
+    assert!(why.contains("refused"), "{why}");
+    assert_eq!(names(&redlock), [a.url()]);
+    redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+}
+
 /// The one that leaves may have another name here. The new one joins before it leaves, though
 /// nothing is known of any master when the change begins.
 #[tokio::test]

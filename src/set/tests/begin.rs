@@ -9,7 +9,9 @@ use super::super::state::Beginning;
 use super::basics::{Dice, is_wait, name, quarantine, refusal};
 use super::client::{Client, hello};
 use super::fake::FakeMaster;
-use super::sets::{beginner, connect_often, decide, known_set, restart, set, shown_set, the_third_leaves};
+use super::sets::{
+    beginner, connect_often, decide, known_set, restart, set, set_of, shown_set, the_third_leaves,
+};
 use crate::vote::Refusal;
 
 #[test]
@@ -447,4 +449,23 @@ fn what_was_prepared_and_came_to_nothing_is_in_nobodys_way_for_long() {
     let mut client = Client::new(&[0, 1, 2], None);
     (0..2).for_each(|_| drop(client.connect_to_all(&mut masters, quarantine() + 1, &dice)));
     assert_eq!(client.voters(&masters, quarantine() + 1), [0, 1]);
+}
+
+/// The second of two was chosen, and has not been told.
+#[test]
+fn an_init_leaves_a_set_alone_that_a_candidate_has_joined() {
+    let dice = Dice::new(1);
+    let (mut masters, _) = set_of(1, &dice);
+    masters.push(FakeMaster::new(2));
+    let mut client = Client::new(&[0], None);
+    client.connect_to_all(&mut masters, 1, &dice);
+    let members = client.set.newest().unwrap().members.clone();
+    let id = client.prepare(1, &mut masters, 1, &dice).unwrap();
+    client.cut_off = vec![1];
+    let now = 2 + quarantine();
+    decide(&mut client, &mut masters, members.with(id, name(1)), now, &dice);
+    let mut begins = beginner(&[0, 1], "another");
+    connect_often(&mut begins, &mut masters, &[now + 2], &dice);
+    assert_eq!(begins.voters(&masters, now + 2), [0, 1]);
+    assert_eq!(shown_set(&masters[1]), Some("[0]"));
 }

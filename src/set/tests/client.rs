@@ -264,7 +264,7 @@ impl Client {
         let index = self.set.join(&name(master))?;
         self.meet();
         self.connect(index, masters, now, dice);
-        let id = self.set.joining(0).map(|candidate| candidate.member);
+        let id = self.set.joining().map(|candidate| candidate.member);
         self.set.end_joining();
         id
     }

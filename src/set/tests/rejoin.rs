@@ -6,12 +6,12 @@ use super::super::proposer::{Accepted, AcceptorState, Ballot, Proposal};
 use super::super::record::{MasterRecord, MemberState};
 use super::super::rules::Verdict;
 use super::super::state::Set;
-use super::basics::{Dice, MAX_TTL, indices, is_wait, name, quarantine, refusal, terms};
+use super::basics::{Dice, MAX_TTL, indices, is_wait, name, named, quarantine, refusal, terms};
 use super::client::{Client, FakeConnection, agreed, hello};
 use super::fake::FakeMaster;
 use super::sets::{
-    beginner, connect_often, has_no_quorum_without, known_set, restart, set, set_of, the_fourth_joins,
-    the_third_joins_again, the_third_leaves, the_third_leaves_for_the_fourth,
+    beginner, choose, connect_often, decide, has_no_quorum_without, known_set, restart, set, set_of,
+    the_fourth_joins, the_third_joins_again, the_third_leaves, the_third_leaves_for_the_fourth,
 };
 use crate::vote::Refusal;
 use crate::wire::MasterSet;
@@ -357,6 +357,38 @@ fn a_master_that_joined_again_rejoins_from_its_removal() {
         assert_eq!(client.voters(&masters, ends - 1), [0, 1]);
         connect_often(client, &mut masters, &[ends], &dice);
         assert_eq!(client.voters(&masters, ends), [0, 1, 2]);
+    }
+}
+
+/// The generation that has it was chosen, and nobody knows that when it is seen.
+#[test]
+fn a_candidate_that_restarts_before_it_is_told_gets_its_place() {
+    for (count, leaves) in [(1, None), (2, Some(2)), (3, Some(3))] {
+        let dice = Dice::new(1);
+        let (mut masters, all) = set_of(count, &dice);
+        masters.extend((count..4).map(|index| FakeMaster::new(index as u64 + 1)));
+        let mut client = Client::new(&all, None);
+        client.connect_to_all(&mut masters, 1, &dice);
+        let joins = if let Some(leaves) = leaves {
+            let members = client.set.newest().unwrap().members.without(leaves);
+            decide(&mut client, &mut masters, members, 1_000, &dice);
+            count - 1
+        } else {
+            count
+        };
+        let now = 2_000 + quarantine();
+        let members = client.set.newest().unwrap().members.clone();
+        let id = client.prepare(joins, &mut masters, 2_000, &dice).unwrap();
+        let chosen = choose(&mut client, &mut masters, members.with(id, name(joins)), now, &dice);
+        restart(&mut masters[joins]);
+        let index = client.set.join(&name(joins)).unwrap();
+        client.set.end_joining();
+        client.connect(index, &mut masters, now + 1, &dice);
+        client.set.handle(now + 2, chosen);
+        let ends = now + 3 + quarantine();
+        connect_often(&mut client, &mut masters, &[now + 3, ends], &dice);
+        let voters: Vec<usize> = members.iter().map(|(_, name)| named(name)).chain([joins]).collect();
+        assert_eq!(client.voters(&masters, ends), voters, "{count}");
     }
 }
 

@@ -88,6 +88,24 @@ pub(super) fn restart(master: &mut FakeMaster) {
     master.run_id += 100;
 }
 
+/// Has most masters of the set accept another list.
+pub(super) fn choose(
+    client: &mut Client,
+    masters: &mut [FakeMaster],
+    members: Members,
+    now: u64,
+    dice: &Dice,
+) -> Event {
+    client.connect_to_all(masters, now, dice);
+    let from = client.set.newest().unwrap().clone();
+    let proposal = client.proposal(&from, now, dice);
+    for value in [None, Some(members.to_string())] {
+        let replies = client.ask(masters, &proposal, value.as_deref(), now);
+        assert!(agreed(&replies) * 2 > from.members.len(), "{replies:?}");
+    }
+    Event::Chosen { from, members }
+}
+
 /// Has most masters of the set accept another list, and tells those that are reached.
 pub(super) fn decide(
     client: &mut Client,
@@ -96,14 +114,8 @@ pub(super) fn decide(
     now: u64,
     dice: &Dice,
 ) {
-    client.connect_to_all(masters, now, dice);
-    let newest = client.set.newest().unwrap().clone();
-    let proposal = client.proposal(&newest, now, dice);
-    for value in [None, Some(members.to_string())] {
-        let replies = client.ask(masters, &proposal, value.as_deref(), now);
-        assert!(agreed(&replies) * 2 > newest.members.len(), "{replies:?}");
-    }
-    client.set.handle(now, Event::Chosen { from: newest.clone(), members });
+    let chosen = choose(client, masters, members, now, dice);
+    client.set.handle(now, chosen);
     (0..3).for_each(|_| drop(client.connect_to_all(masters, now + 1, dice)));
 }
 

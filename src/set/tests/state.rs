@@ -181,21 +181,25 @@ fn a_master_that_was_removed_is_no_member_unless_it_joins_again() {
 }
 
 #[test]
-fn a_candidate_joins_by_what_it_showed_a_moment_ago() {
+fn a_candidate_joins_by_what_it_showed_since_the_proposer_asked_last() {
     let dice = Dice::new(1);
     let (mut client, mut masters) = known_set(&dice);
     let index = client.set.join(&name(3)).unwrap();
     client.meet();
     client.connect(index, &mut masters, 10, &dice);
     let candidate = masters[3].record.clone().unwrap();
-    assert_eq!(client.set.joining(2_000_010), Some(&candidate));
-    assert_eq!(client.set.joining(2_000_011), None);
+    assert_eq!(client.set.joining(), Some(&candidate));
+    client.set.join(&name(3)).unwrap();
+    assert_eq!(client.set.joining(), None, "it may have died since");
+    client.connect(index, &mut masters, 10, &dice);
+    assert_eq!(client.set.joining(), Some(&candidate));
     let others = [
         MasterRecord { set: "another".into(), ..candidate.clone() },
-        MasterRecord { state: MemberState::Member, ..candidate },
+        MasterRecord { state: MemberState::Member, ..candidate.clone() },
+        MasterRecord { run_id: "of before a restart".into(), ..candidate },
     ];
     for record in others {
         client.set.peers[index].reading.as_mut().unwrap().record = Some(record);
-        assert_eq!(client.set.joining(10), None);
+        assert_eq!(client.set.joining(), None);
     }
 }

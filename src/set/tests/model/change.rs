@@ -75,7 +75,7 @@ pub(super) fn go_on(world: &mut World, actor: usize) {
         }
         Task::Prepare(at) => {
             let client = &mut world.actors[actor].client;
-            let candidate = client.set.joining(now).map(|its| its.member);
+            let candidate = client.set.joining().map(|its| its.member);
             let (_, removes) = next(world, &newest, &world.actors[actor].role);
             let members = candidate.map(|id| without(&newest.members, &removes).with(id, name(at)));
             match members {

@@ -90,7 +90,7 @@ fn goes_on(world: &World, actor: usize) -> bool {
     match (&who.role, &who.task) {
         (Role::Changer { .. }, Task::Propose(of, _)) => of.newest.members.have_majority(of.promises.by.len()),
         (_, Task::Accept { of, accepted, .. }) => of.newest.members.have_majority(accepted.len()),
-        (_, Task::Prepare(_)) => who.client.set.joining(world.now).is_some(),
+        (_, Task::Prepare(_)) => who.client.set.joining().is_some(),
         _ => false,
     }
 }
