@@ -461,3 +461,36 @@ pub(crate) fn is_outdated(outcome: &Outcome) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandom;
+    use crate::set::Terms;
+    use crate::time::BootClock;
+
+    /// It was right when its master voted.
+    #[test]
+    fn a_grant_does_not_count_once_a_clock_of_its_quorum_is_found_to_be_off() {
+        let names = ["a", "b", "c"].map(Arc::<str>::from).to_vec();
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
+        let trust = Trust::new(names, terms, Arc::new(BootClock), Arc::new(SystemRandom));
+        let (caller_waker, _waking) = CallerWaker::new();
+        let context = RoundContext { trust: trust.clone(), clock: Arc::new(BootClock), caller_waker };
+        let round = Round::new(&Arc::new(context), trust.voters(), None);
+        let shows = |master: usize, time: u64| {
+            trust.hear_time(master.into(), BootClock.now(), BootClock.now(), time).is_ok()
+        };
+        let time = 1_800_000_000_000_000;
+        for master in [0, 1] {
+            assert!(shows(master, time));
+            round.vote(master.into(), Outcome::Granted.into(), BootClock.now());
+        }
+        assert!(shows(2, time));
+        let counts = || round.check_that_it_counts(&"l".into(), Duration::from_secs(9)).is_ok();
+        assert!(counts());
+        assert!(!shows(1, time + 10_000_000));
+        assert!(!counts(), "one of two grants is by a wrong clock");
+    }
+}

@@ -333,6 +333,7 @@ impl fmt::Debug for Handshake {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::{MemberState, Members, SetTerms};
     use super::*;
     use crate::random::SystemRandom;
     use crate::set::{Beginning, Terms};
@@ -368,6 +369,49 @@ mod tests {
         *clock.0.lock().unwrap() += waited;
         let HelloOutcome::Ask(next) = handshake.outcome(&hello, Ok(answer)) else { panic!("{waited:?}") };
         (terms, next)
+    }
+
+    /// What a master of the set answers. Its second replication id is another one than in its record.
+    fn answer(record: &MasterRecord, replid2: &str) -> Value {
+        let text = |text: &str| Value::Text(text.into());
+        let time = Value::Int(BootClock.wall().as_micros() as i64);
+        let head = [text("master"), time, text(&record.run_id), text(replid2), text(&record.incarnation)];
+        let more = [("run_id", &*record.run_id), ("replid2", &*record.replid2), ("quarantine", "0")]
+            .map(|(field, value)| (field, value.to_owned()));
+        let fields = record.fields().chain(more).flat_map(|(field, value)| [text(field), text(&value)]);
+        Value::List(head.into_iter().chain(fields).collect())
+    }
+
+    /// The record of the first master has to be written: its second replication id is zeros again.
+    #[test]
+    fn nothing_is_written_before_a_majority_told_the_time() {
+        let names: Vec<Arc<str>> = ["a", "b", "c"].map(Into::into).to_vec();
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false };
+        let trust = Trust::new(names.clone(), terms.clone(), Arc::new(BootClock), Arc::new(SystemRandom));
+        let record = |member| MasterRecord {
+            set: "s".into(),
+            member,
+            members: Members::first(&names),
+            incarnation: "i".into(),
+            run_id: "run".into(),
+            replid2: "12".into(),
+            stamp: "stamp".into(),
+            quarantine: 0,
+            generation: 0,
+            terms: SetTerms::of(&terms),
+            earlier: vec![],
+            state: MemberState::Member,
+        };
+        let outcome = |index: usize, replid2: &str| {
+            let handshake = Handshake::new(trust.clone(), index.into());
+            handshake.outcome(&handshake.hello(false), Ok(answer(&record(index as u32 + 1), replid2)))
+        };
+        let HelloOutcome::Again(why) = outcome(0, "00") else { panic!("it goes by one master") };
+        assert!(why.text().contains("too few masters answer"), "{}", why.text());
+        assert!(matches!(outcome(1, "12"), HelloOutcome::Known(_)));
+        let HelloOutcome::Ask(next) = outcome(0, "00") else { panic!("two of three told the time") };
+        assert!(std::ptr::eq(next.script, &RECORD));
     }
 
     #[test]
