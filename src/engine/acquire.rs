@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+
 use super::attempt::Attempt;
 use super::engine::Engine;
 use super::first::FirstAttempt;
 use super::grant::Grant;
 use super::hold::Hold;
-use super::request::{Polling, Request, may_be_granted_later};
+use super::request::{Acquire, Polling, Request, may_be_granted_later};
 use super::wait::{Wait, has_moved, has_wrong_time};
 use crate::config::{MIN_INTERVAL, check_label, check_permits, check_wait};
 use crate::error::Error;
@@ -30,23 +32,21 @@ impl Engine {
         if self.is_closed() || self.dispatcher.is_closed() {
             return Err(Error::Closed);
         }
-        let began = self.clock().now();
+        let acquire = Arc::new(Acquire { request, timeout, began: self.clock().now() });
+        let Acquire { request, began, .. } = &*acquire;
         self.until_the_time_is_known(&request.name, request.kind, timeout).await?;
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
         let mut denied = None;
-        if let Some(first) = self.attempt_at_once(&request, timeout) {
+        if let Some(first) = self.attempt_at_once(&acquire) {
             let granted = match first.until_granted().await {
-                Ok(attempt) if attempt.has_token() => attempt.grant(),
-                Ok(attempt) => {
-                    let granting = attempt.not_renewed().agree_and_grant();
-                    self.run_until_taken(granting, &request.renewal).await
-                }
+                Ok(attempt) if attempt.has_token() => attempt.grant(request.renewal.clone()),
+                Ok(attempt) => self.run_until_taken(attempt.agree_and_grant(), &request.renewal).await,
                 Err(error) => Err(error),
             };
             match granted.and_then(Grant::unless_lost) {
-                Err(error) if !self.is_closed() && is_worth_waiting(&error, &request) => denied = Some(error),
+                Err(error) if !self.is_closed() && is_worth_waiting(&error, request) => denied = Some(error),
                 decided => return decided,
             }
         }
@@ -54,12 +54,11 @@ impl Engine {
             if denied.as_ref().is_some_and(has_moved) {
                 self.until_the_time_is_known(&request.name, request.kind, timeout).await?; // it may have to connect to others
             }
-            let not_renewed = Request { renewal: None, ..request.clone() };
-            let waiting = Wait::begin(self.clone(), not_renewed, timeout, began).go_on(denied);
+            let waiting = Wait::begin(self.clone(), acquire.clone()).go_on(denied).boxed();
             match self.run_until_taken(waiting, &request.renewal).await?.unless_lost() {
                 // The caller was not polled for as long as the lease lasted, and still has time to
                 // wait.
-                Err(loss) if self.clock().now().since(began) < request.wait => denied = Some(loss),
+                Err(loss) if self.clock().now().since(*began) < request.wait => denied = Some(loss),
                 decided => return decided,
             }
         }
@@ -96,17 +95,16 @@ impl Engine {
     /// An attempt that the caller may wait for without a task. A caller that is not polled any more
     /// must not hold up others: so its owner is unknown to others, it stands in no queue, and it
     /// overtakes no waiter of this client, unless it would not wait itself.
-    fn attempt_at_once(self: &Arc<Self>, request: &Request, timeout: Duration) -> Option<FirstAttempt> {
-        let Request { owner, wait, cancelled, name, kind, .. } = request;
+    fn attempt_at_once(self: &Arc<Self>, acquire: &Arc<Acquire>) -> Option<FirstAttempt> {
+        let Request { owner, wait, cancelled, name, kind, .. } = &acquire.request;
         let may_attempt = wait.is_zero() || self.may_attempt_at_once(*kind, name);
         if owner.is_some() || cancelled.is_some() || !may_attempt {
             return None;
         }
-        let hold = self.hold_for(request, &[]);
+        let hold = self.hold_for(&acquire.request, &[]);
         let hold_state = hold.state.clone().try_lock_owned().expect("nobody else has this new hold");
-        let ask = request.ask(timeout);
         Some(FirstAttempt::begin(
-            Attempt::send(self, hold, hold_state, ask, None),
+            Attempt::send(self, acquire, hold, hold_state, None),
             self.tasks.token(),
             self.dispatcher.caller_waker().clone(),
         ))

@@ -12,28 +12,42 @@ use super::engine::Engine;
 use super::grant::Grant;
 use super::hold::{Hold, HoldState, LeaseTerms};
 use super::queue_place::{Places, QueuePlace};
-use super::request::Ask;
+use super::request::Acquire;
 use crate::error::Error;
-use crate::renewal::LeaseTimer;
+use crate::renewal::{LeaseTimer, Renewal};
 use crate::round::{
     CleanUpDue, Contest, Decision, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
 };
 use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
 use crate::wake::WakeHandle;
-use crate::wire::{Leaving, LockId, MasterSet, Op, Ticket};
+use crate::wire::{Arrival, Leaving, LockId, MasterSet, Op, PlaceWanted, Ticket};
 
 /// How often the owner that goes on asks again for a read-write lock. A master names one of its
 /// readers only, so readers and a writer may go on at the same time.
 const READ_WRITE_ROUNDS: u32 = 3;
 
+/// What a waiter's attempt has besides.
+pub(super) struct Turn {
+    /// Since when it waits.
+    pub(super) arrival: Arrival,
+    /// Takes a place in the queue of a master that refuses.
+    pub(super) ticket: Option<Ticket>,
+    /// The place to take over.
+    pub(super) previous: Option<QueuePlace>,
+}
+
 /// One attempt, from before its first byte is sent until a grant exists. Dropped before that, at
 /// any moment and on any thread, it undoes on the masters what it did or may yet do.
 pub(super) struct Attempt {
     engine: Arc<Engine>,
+    acquire: Arc<Acquire>,
     hold: Arc<Hold>,
     hold_state: OwnedMutexGuard<HoldState>,
-    ask: Ask,
+    /// Since when the caller waits, if it does.
+    arrival: Option<Arrival>,
+    /// Takes a place in the queue of a master that refuses.
+    ticket: Option<Ticket>,
     /// Its places in the masters' queues; none where it takes none.
     places: Places,
     /// The token that a majority has confirmed, where the grants differed in theirs.
@@ -47,26 +61,28 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// Sends the first round of an attempt for the owner of `hold`, which takes over the place
-    /// `before`.
+    /// Sends the first round of an attempt for the owner of `hold`.
     pub(super) fn send(
         engine: &Arc<Engine>,
+        acquire: &Arc<Acquire>,
         hold: Arc<Hold>,
         mut hold_state: OwnedMutexGuard<HoldState>,
-        ask: Ask,
-        before: Option<QueuePlace>,
+        turn: Option<Turn>,
     ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut hold_state);
+        let arrival = turn.as_ref().map(|turn| turn.arrival);
+        let (ticket, previous) = turn.map_or((None, None), |turn| (turn.ticket, turn.previous));
         // An owner that enters again asks as for an extend, which takes over no place.
-        let taken_over = before.filter(|_| hold_state.holds == 0);
-        let places = Places::new(engine, &hold, ask.place.as_ref(), taken_over);
+        let taken_over = previous.filter(|_| hold_state.holds == 0);
+        let places = Places::new(engine, &hold, ticket.as_ref(), taken_over);
         let first_round = if hold_state.holds == 0 { 0 } else { hold_state.first_round };
-        let engine = engine.clone();
         let mut attempt = Self {
-            engine,
+            engine: engine.clone(),
+            acquire: acquire.clone(),
             hold,
             hold_state,
-            ask,
+            arrival,
+            ticket,
             places,
             confirmed: None,
             first_round,
@@ -80,11 +96,6 @@ impl Attempt {
         attempt
     }
 
-    /// The ticket that takes a place where it is refused, if one does.
-    fn ticket(&self) -> Option<Ticket> {
-        self.ask.place.as_ref().map(|place| place.ticket.clone())
-    }
-
     /// Sends a round to the masters: an acquire, or, for an owner that enters its lock again, an
     /// extend with one hold more. An acquire takes over the place of `previous_ticket`.
     fn ask_masters(&mut self, previous_ticket: Option<Ticket>) {
@@ -94,7 +105,7 @@ impl Attempt {
         let kept = self.kept();
         let round_number = dispatcher.next_round_number();
         let op = if holds == 0 {
-            let ticket = self.ticket();
+            let ticket = self.ticket.clone();
             if ticket.as_ref().is_some_and(|ticket| ticket.owner == hold.lock.owner) {
                 self.hold_state.ticket.clone_from(&ticket);
             }
@@ -102,10 +113,10 @@ impl Attempt {
             self.first_round = if first == 0 { round_number } else { first };
             Op::Acquire {
                 kept,
-                label: self.ask.label.clone(),
+                label: self.acquire.request.label.clone(),
                 before: previous_ticket,
                 ticket,
-                arrival: self.ask.arrival,
+                arrival: self.arrival,
                 first,
             }
         } else {
@@ -113,14 +124,14 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let epoch = Some(Epoch::of(hold));
-        self.round = Some(dispatcher.ask(&hold.lock, round_number, &op, self.ask.timeout, epoch));
+        self.round = Some(dispatcher.ask(&hold.lock, round_number, &op, self.acquire.timeout, epoch));
     }
 
     /// For how long the masters are to keep the lock from others.
     fn kept(&self) -> Duration {
-        let ttl = self.ask.ttl;
+        let ttl = self.acquire.request.ttl;
         let delay = match self.hold_state.holds {
-            0 => self.ask.delay,
+            0 => self.acquire.request.delay,
             _ => lease::delay_within(self.engine.settings.max_ttl, ttl, self.hold.lease().terms.delay),
         };
         lease::kept(ttl, delay)
@@ -151,12 +162,6 @@ impl Attempt {
         }
     }
 
-    /// The same attempt at a lease that is not renewed.
-    pub(super) fn not_renewed(mut self) -> Self {
-        self.ask.renewal = None;
-        self
-    }
-
     /// The error of an attempt that was not granted.
     pub(super) fn denied(&self) -> Error {
         let LockId { name, owner, .. } = &self.hold.lock;
@@ -170,9 +175,10 @@ impl Attempt {
             || matches!(self.round().tokens(), Tokens::Agreed(_))
     }
 
-    /// Makes a grant of a round that was granted, once a majority has the same token. Their tokens
-    /// differ where the last grant reached some of the masters only, or where several owners were
-    /// granted at the same time. Then the highest one is written to all that granted.
+    /// Makes a grant of a round that was granted, once a majority has the same token. Nothing
+    /// renews it yet. Their tokens differ where the last grant reached some of the masters only, or
+    /// where several owners were granted at the same time. Then the highest one is written to all
+    /// that granted.
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
         if !self.has_token() {
             let patience = slowest(&self.round().votes()) * 2;
@@ -187,7 +193,7 @@ impl Attempt {
             let op = Op::Extend {
                 holds: 1,
                 kept,
-                label: self.ask.label.clone(),
+                label: self.acquire.request.label.clone(),
                 token: highest,
                 heals: false,
                 first: self.first_round,
@@ -199,7 +205,7 @@ impl Attempt {
             let round_number = dispatcher.next_round_number();
             let round = dispatcher.begin_round(dispatcher.voters(), Some(Epoch::of(hold)));
             let confirming =
-                dispatcher.send_round(round, on, &hold.lock, round_number, &op, self.ask.timeout);
+                dispatcher.send_round(round, on, &hold.lock, round_number, &op, self.acquire.timeout);
             let decision = confirming.decision().await;
             self.hold_state.note_entries(confirming.may_have_run(), confirming.expires_by(kept));
             if decision != Decision::Granted {
@@ -208,7 +214,7 @@ impl Attempt {
             }
             self.confirmed = Some(highest);
         }
-        self.grant()
+        self.grant(None)
     }
 
     /// The token of what was granted.
@@ -219,9 +225,10 @@ impl Attempt {
     }
 
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
-    pub(super) fn grant(mut self) -> Result<Grant, Error> {
-        self.round().check_that_it_counts(&self.hold.lock.name, self.ask.ttl)?;
-        let entered_again = if self.hold_state.holds > 0 { Some(self.enter_again()?) } else { None };
+    pub(super) fn grant(mut self, renewal: Option<Arc<Renewal>>) -> Result<Grant, Error> {
+        self.round().check_that_it_counts(&self.hold.lock.name, self.acquire.request.ttl)?;
+        let entered_again =
+            if self.hold_state.holds > 0 { Some(self.enter_again(renewal.clone())?) } else { None };
         let token = self.token();
         let round = self.round.take().expect("it was there");
         self.note_entries(&round);
@@ -235,8 +242,12 @@ impl Attempt {
             self.hold_state.begin(self.first_round);
             let clean_up = self.clean_up_of_votes(previous_place);
             round.clean_up_after(VoteCleanUp { token, clean_up });
-            let terms = LeaseTerms { token, delay: self.ask.delay, label: self.ask.label.clone() };
-            let timer = LeaseTimer::new(sent, self.ask.ttl, self.ask.renewal.take());
+            let terms = LeaseTerms {
+                token,
+                delay: self.acquire.request.delay,
+                label: self.acquire.request.label.clone(),
+            };
+            let timer = LeaseTimer::new(sent, self.acquire.request.ttl, renewal);
             self.engine.leases.begin(&self.hold, timer, terms)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
@@ -245,9 +256,9 @@ impl Attempt {
     /// Prolongs the lease that the owner enters again, and returns its generation. Where the lease
     /// has lapsed meanwhile there is none to enter, and the extend that was sent brought no new
     /// token to begin another one with.
-    fn enter_again(&mut self) -> Result<u64, Error> {
-        let renewal = self.ask.renewal.take();
-        let prolonged = self.engine.leases.prolong(&self.hold, self.round().sent, self.ask.ttl, renewal);
+    fn enter_again(&mut self, renewal: Option<Arc<Renewal>>) -> Result<u64, Error> {
+        let prolonged =
+            self.engine.leases.prolong(&self.hold, self.round().sent, self.acquire.request.ttl, renewal);
         prolonged.ok_or_else(|| {
             give_up_if_lapsed(&self.engine, &self.hold, &mut self.hold_state);
             verdict::no_quorum(&self.hold.lock.name, self.round().votes(), true)
@@ -276,8 +287,8 @@ impl Attempt {
         let votes = self.round().votes();
         let has_some = votes.iter().any(|vote| vote.outcome == Outcome::Granted);
         let has_other_permit = !has_some && has_free_permit(&votes, self.hold.permits());
-        let is_split = || Contest::of(&votes, self.ask.timeout).is_some();
-        !has_other_permit && (self.ask.place.is_some() || is_split())
+        let is_split = || Contest::of(&votes, self.acquire.timeout).is_some();
+        !has_other_permit && (self.ticket.is_some() || is_split())
     }
 
     /// After a refusal, waits for the other votes, or until a quorum calls this waiter. Where the
@@ -285,13 +296,14 @@ impl Attempt {
     /// quorum. After a time-out it withdraws after all: the others may have died.
     pub(super) async fn resolve_split_vote(&mut self, wake_handle: Option<&WakeHandle>) -> Decision {
         self.hear_out(wake_handle).await;
-        let gives_up = self.engine.clock().now() + self.ask.timeout;
+        let gives_up = self.engine.clock().now() + self.acquire.timeout;
         let most = if self.hold.lock.kind.counterpart().is_some() { READ_WRITE_ROUNDS } else { u32::MAX };
         let me = self.hold.lock.owner.to_string();
         let mut pause = Duration::ZERO;
         for _ in 0..most {
             let votes = self.round().votes();
-            let is_won = Contest::of(&votes, self.ask.timeout).is_some_and(|contest| contest.is_won_by(&me));
+            let is_won =
+                Contest::of(&votes, self.acquire.timeout).is_some_and(|contest| contest.is_won_by(&me));
             let left = gives_up.since(self.engine.clock().now());
             if !is_won || left.is_zero() {
                 break;
@@ -300,7 +312,7 @@ impl Attempt {
             tokio::time::sleep(pause).await;
             let round = self.end_round().expect("it is taken at the end");
             self.places.note_own(&round);
-            self.ask_masters(self.ticket()); // it takes over its own place
+            self.ask_masters(self.ticket.clone()); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
             }
@@ -332,7 +344,8 @@ impl Attempt {
     pub(super) fn withdraw(mut self) -> Option<QueuePlace> {
         // Where this returns early, the drop undoes the attempt, but for the holds of a lease that
         // stands.
-        let place = self.ask.place.take().filter(|_| self.hold_state.holds == 0)?;
+        let ticket = self.ticket.take().filter(|_| self.hold_state.holds == 0)?;
+        let place = PlaceWanted { ticket, arrival: self.arrival? };
         let round = self.end_round()?;
         let from = round.granted();
         self.places.note_left(&round, &mut self.hold_state);

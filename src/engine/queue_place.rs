@@ -12,7 +12,7 @@ use super::engine::Engine;
 use super::hold::{Hold, HoldState};
 use crate::round::Round;
 use crate::vote::Outcome;
-use crate::wire::{LockId, MasterSet, PlaceWanted, Ticket};
+use crate::wire::{LockId, MasterSet, Ticket};
 
 /// The place of one ticket in the queues of some masters. Dropping it gives the place up.
 pub(super) struct QueuePlace {
@@ -36,15 +36,16 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The places of an attempt for the owner of `hold`, which takes `place` where it is refused.
+    /// The places of an attempt for the owner of `hold`. Where it is refused, `ticket` takes a
+    /// place.
     pub(super) fn new(
         engine: &Arc<Engine>,
         hold: &Hold,
-        place: Option<&PlaceWanted>,
+        ticket: Option<&Ticket>,
         previous: Option<QueuePlace>,
     ) -> Self {
-        let is_owner = place.is_some_and(|place| place.ticket.owner == hold.lock.owner);
-        let own = place.map(|PlaceWanted { ticket, .. }| QueuePlace {
+        let is_owner = ticket.is_some_and(|ticket| ticket.owner == hold.lock.owner);
+        let own = ticket.map(|ticket| QueuePlace {
             engine: engine.clone(),
             lock: LockId { owner: ticket.owner, ..hold.lock.clone() },
             label: ticket.label.clone(),

@@ -1,4 +1,4 @@
-//! What an acquire asks for, and what each of its attempts does.
+//! What an acquire asks for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::renewal::Renewal;
-use crate::wire::{Arrival, Kind, PlaceWanted};
+use crate::time::Moment;
+use crate::wire::Kind;
 
 /// What to acquire.
 #[derive(Clone, Debug)]
@@ -39,37 +40,13 @@ pub(crate) struct Polling {
     pub(crate) tries: u32,
 }
 
-/// What one attempt asks for.
+/// An acquire under way.
 #[derive(Debug)]
-pub(super) struct Ask {
-    pub(super) ttl: Duration,
+pub(super) struct Acquire {
+    pub(super) request: Request,
     /// The per-master time-out.
     pub(super) timeout: Duration,
-    /// For how long the lock is kept from others should its lease end without a release.
-    pub(super) delay: Duration,
-    /// What others see of the holder; may be empty.
-    pub(super) label: Arc<str>,
-    /// How the lease is renewed, if it is.
-    pub(super) renewal: Option<Arc<Renewal>>,
-    /// The place to take in the queue of a master that refuses.
-    pub(super) place: Option<PlaceWanted>,
-    /// Since when the caller waits, if it does.
-    pub(super) arrival: Option<Arrival>,
-}
-
-impl Request {
-    /// What an attempt asks for, without a place in the queues until one is filled in.
-    pub(super) fn ask(&self, timeout: Duration) -> Ask {
-        Ask {
-            ttl: self.ttl,
-            timeout,
-            delay: self.delay,
-            label: self.label.clone(),
-            renewal: self.renewal.clone(),
-            place: None,
-            arrival: None,
-        }
-    }
+    pub(super) began: Moment,
 }
 
 /// Whether another attempt may end without this error.

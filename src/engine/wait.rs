@@ -34,22 +34,20 @@ use std::time::Duration;
 use futures::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Turn};
 use super::engine::Engine;
 use super::extend::MOVES;
 use super::grant::Grant;
 use super::pauses::{ForeignHolder, next_look};
 use super::queue_place::QueuePlace;
-use super::request::{Ask, Request, may_be_granted_later};
+use super::request::{Acquire, Request, may_be_granted_later};
 use crate::backoff::Backoff;
 use crate::error::{Error, Holder};
-use crate::owner::Owner;
 use crate::round::verdict::quorum_holder;
 use crate::round::{Decision, has_free_permit};
-use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Vote, Votes};
 use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
-use crate::wire::{Arrival, PlaceWanted, Ticket};
+use crate::wire::{Arrival, Ticket};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a
 /// local network, the last keeps a hundred waiters from loading the masters and still takes over a
@@ -72,10 +70,8 @@ const ABREAST: usize = 8;
 /// One waiter.
 pub(super) struct Wait {
     engine: Arc<Engine>,
-    request: Request,
-    timeout: Duration,
-    began: Moment,
-    /// The same moment, by the masters' time.
+    acquire: Arc<Acquire>,
+    /// When it began, by the masters' time.
     since: Duration,
     attempts: u32,
     /// The last votes, of a semaphore.
@@ -103,15 +99,12 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// A waiter since `began`, each of whose rounds has this time-out.
-    pub(super) fn begin(engine: Arc<Engine>, request: Request, timeout: Duration, began: Moment) -> Self {
-        let since = engine.dispatcher.time().saturating_sub(engine.clock().now().since(began));
+    pub(super) fn begin(engine: Arc<Engine>, acquire: Arc<Acquire>) -> Self {
+        let since = engine.dispatcher.time().saturating_sub(engine.clock().now().since(acquire.began));
         let backoff = Backoff::new(POLL.0, POLL.1);
         Self {
             engine,
-            request,
-            timeout,
-            began,
+            acquire,
             since,
             attempts: 0,
             last: Votes::default(),
@@ -129,17 +122,22 @@ impl Wait {
         }
     }
 
+    fn request(&self) -> &Request {
+        &self.acquire.request
+    }
+
     /// Attempts until one is granted, or the wait is over. `denied` is the error of an attempt that
     /// was made before, if there was one.
     pub(super) async fn go_on(mut self, denied: Option<Error>) -> Result<Grant, Error> {
         self.attempts = u32::from(denied.is_some());
         let engine = self.engine.clone();
-        let Request { name, cancelled, .. } = self.request.clone();
+        let acquire = self.acquire.clone();
+        let Request { name, cancelled, .. } = &acquire.request;
         let cancelled = OptionFuture::from(cancelled.as_ref().map(CancellationToken::cancelled));
         tokio::select! {
             biased;
             () = engine.closing.cancelled() => Err(Error::Closed),
-            Some(()) = cancelled => Err(Error::Cancelled { name }),
+            Some(()) = cancelled => Err(Error::Cancelled { name: name.clone() }),
             outcome = self.until_granted(denied) => outcome,
         }
     }
@@ -151,8 +149,8 @@ impl Wait {
         if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.asks_at_once()) {
             return Err(self.out_of_time(error));
         }
-        if self.queues() && !self.engine.is_re_entry(&self.request) {
-            self.engine.refuse_to_wait_for_itself(&self.request)?;
+        if self.queues() && !self.engine.is_re_entry(self.request()) {
+            self.engine.refuse_to_wait_for_itself(self.request())?;
             self.line_up().await?;
         }
         if let Some(error) = denied
@@ -181,11 +179,11 @@ impl Wait {
         self.new_time = !self.has_new_time && has_wrong_time(error);
         self.has_new_time |= self.new_time;
         self.moves = if has_moved(error) { self.moves + 1 } else { 0 };
-        if self.request.permits.is_none() {
+        if self.request().permits.is_none() {
             return;
         }
         self.last = error.votes().clone();
-        self.guesses = if has_free_permit(&self.last, self.request.permits) { self.guesses + 1 } else { 0 };
+        self.guesses = if has_free_permit(&self.last, self.request().permits) { self.guesses + 1 } else { 0 };
     }
 
     /// Whether to ask again at once: with the right time, or the right masters, or for another
@@ -197,42 +195,42 @@ impl Wait {
 
     /// Whether it stands in the masters' queues, and neither polls nor asks just once.
     fn queues(&self) -> bool {
-        self.request.polling.is_none() && !self.request.wait.is_zero()
+        self.request().polling.is_none() && !self.request().wait.is_zero()
     }
 
     fn waited(&self) -> Duration {
-        self.engine.clock().now().since(self.began)
+        self.engine.clock().now().since(self.acquire.began)
     }
 
     fn left(&self) -> Duration {
-        self.request.wait.saturating_sub(self.waited())
+        self.request().wait.saturating_sub(self.waited())
     }
 
     fn is_over(&self) -> bool {
-        self.left().is_zero() || self.request.polling.is_some_and(|polling| self.attempts >= polling.tries)
+        self.left().is_zero() || self.request().polling.is_some_and(|polling| self.attempts >= polling.tries)
     }
 
     /// How many waiters of this client ask at the same time: of some kinds several may be granted.
     fn abreast(&self) -> usize {
-        let most = if self.request.kind.is_for_many() { ABREAST } else { 1 };
-        self.request.permits.map_or(most, |permits| ABREAST.min(permits as usize))
+        let most = if self.request().kind.is_for_many() { ABREAST } else { 1 };
+        self.request().permits.map_or(most, |permits| ABREAST.min(permits as usize))
     }
 
     /// Waits until this is the first waiter of this client for this lock, or until its own owner
     /// has the lock, and may enter it again.
     async fn line_up(&mut self) -> Result<(), Error> {
-        let name = &self.request.name;
+        let name = &self.request().name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut slot =
-            self.engine.local_queues.join(self.request.kind.word(), name, self.abreast()).map_err(full)?;
-        let own = self.request.owner.map(|_| self.engine.hold_for(&self.request, &[]));
+            self.engine.local_queues.join(self.request().kind.word(), name, self.abreast()).map_err(full)?;
+        let own = self.request().owner.map(|_| self.engine.hold_for(self.request(), &[]));
         let entered = own.as_ref().map(|hold| hold.until_it_stands(&**self.engine.clock()));
         tokio::select! {
             biased;
             () = slot.until_first() => {}
             // The waiters ahead may be waiting for this very owner.
             Some(()) = OptionFuture::from(entered) => return Ok(()),
-            () = self.engine.until_counterpart_stands(&self.request) => return Ok(()),
+            () = self.engine.until_counterpart_stands(self.request()) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(Denial { holder, votes }) = slot.last() {
                     return Err(self.timed_out(holder, votes));
@@ -245,21 +243,22 @@ impl Wait {
 
     async fn attempt(&mut self) -> Result<Grant, Error> {
         self.attempts += 1;
-        self.engine.refuse_to_wait_for_itself(&self.request)?;
+        self.engine.refuse_to_wait_for_itself(self.request())?;
         let engine = self.engine.clone();
-        let hold = engine.hold_for(&self.request, &self.last);
+        let hold = engine.hold_for(self.request(), &self.last);
         // A named owner may wait more than once, for several locks and several times for one.
-        let ticket = self.request.owner.map_or(hold.lock.owner, |_| engine.fresh_owner());
-        let place = self.place_to_take(ticket);
-        let arrival = Some(self.arrival());
-        let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(ticket.number()));
+        let waiter = self.request().owner.map_or(hold.lock.owner, |_| engine.fresh_owner());
+        let ticket =
+            self.may_be_woken().then(|| Ticket { owner: waiter, label: self.request().label.clone() });
+        let arrival = Arrival { since: self.since, waited: self.waited() };
+        let wake_handle = &*self.wake_handle.insert(engine.hub.wake_handle(waiter.number()));
         engine.dispatcher.ask_for_time(&hold.lock.name, hold.lock.kind).await;
         let hold_state = hold.state.clone().lock_owned().await;
         if hold_state.holds > 0 && !hold.lock.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.lock.name.clone(), owner: hold.lock.owner });
         }
-        let ask = Ask { place, arrival, ..self.request.ask(self.timeout) };
-        let mut attempt = Attempt::send(&engine, hold, hold_state, ask, self.place.take());
+        let turn = Turn { arrival, ticket, previous: self.place.take() };
+        let mut attempt = Attempt::send(&engine, &self.acquire, hold, hold_state, Some(turn));
         let mut decision = attempt.round().decision().await;
         if decision != Decision::Granted && attempt.is_to_resolve() {
             decision = attempt.resolve_split_vote(Some(wake_handle)).await;
@@ -272,21 +271,15 @@ impl Wait {
         Err(error)
     }
 
-    /// The place to take in the queues: none for a waiter that cannot be woken, or that asks for
-    /// the last time.
-    fn place_to_take(&self, owner: Owner) -> Option<PlaceWanted> {
-        let queues = self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears();
-        let ticket = || Ticket { owner, label: self.request.label.clone() };
-        queues.then(|| PlaceWanted { ticket: ticket(), arrival: self.arrival() })
-    }
-
-    fn arrival(&self) -> Arrival {
-        Arrival { since: self.since, waited: self.waited() }
+    /// Whether to take a place in the queues. Not if the masters cannot wake the waiter, or if it
+    /// asks for the last time.
+    fn may_be_woken(&self) -> bool {
+        self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears()
     }
 
     /// Waits until it is time for the next attempt.
     async fn pause(&mut self, error: Error) {
-        let name = &*self.request.name;
+        let name = &*self.request().name;
         tracing::trace!(name, attempts = self.attempts, %error, "not granted yet");
         if self.asks_at_once() {
             return;
@@ -302,7 +295,7 @@ impl Wait {
                     biased;
                     () = wake_handle.until_woken() => {}
                     Some(()) = OptionFuture::from(woken_by_foreign) => {}
-                    () = self.engine.until_counterpart_stands(&self.request) => {}
+                    () = self.engine.until_counterpart_stands(self.request()) => {}
                     () = tokio::time::sleep(pause) => {}
                 }
             }
@@ -312,7 +305,7 @@ impl Wait {
 
     /// Listens for releases by clients of another library, if it publishes those of this kind.
     fn listen_for_foreign(&mut self) {
-        let Request { kind, name, .. } = &self.request;
+        let Request { kind, name, .. } = self.request();
         let voters = self.engine.hub.voters();
         if self.slot.is_some()
             && self.foreign_wakes.as_ref().is_none_or(|wakes| !wakes.are_of(&voters))
@@ -325,12 +318,12 @@ impl Wait {
     /// How long until the next attempt if nobody wakes the waiter.
     fn until_next(&mut self, votes: &[Vote]) -> Duration {
         let random = self.engine.random.next_u64();
-        if let Some(polling) = self.request.polling {
+        if let Some(polling) = self.request().polling {
             return polling.interval;
         }
         let can_be_woken =
             self.place.is_some() && self.foreign_wakes.as_ref().is_none_or(ForeignWakes::hears);
-        let look = next_look(votes, self.request.kind.looks_every())
+        let look = next_look(votes, self.request().kind.looks_every())
             .filter(|_| can_be_woken && self.guesses == 0)
             .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));
         let foreign = self.until_foreign_look(votes, random);
@@ -340,7 +333,7 @@ impl Wait {
     /// How long until the next attempt where a client of another library has the lock, and that
     /// library publishes no releases.
     fn until_foreign_look(&mut self, votes: &[Vote], random: u64) -> Option<Duration> {
-        let Request { kind, name, .. } = &self.request;
+        let Request { kind, name, .. } = self.request();
         let is_unpublished = kind.is_shared() && kind.channel(name).is_none();
         let holder = quorum_holder(votes).filter(|_| is_unpublished);
         self.foreign_holder.pause_after(holder.as_ref().map(|holder| &*holder.owner), random)
@@ -356,7 +349,7 @@ impl Wait {
     fn out_of_time(&self, error: Error) -> Error {
         self.note_for_line(&error);
         match error {
-            Error::Held { holder, votes, .. } if !self.request.wait.is_zero() => {
+            Error::Held { holder, votes, .. } if !self.request().wait.is_zero() => {
                 self.timed_out(holder, votes)
             }
             other => other,
@@ -364,7 +357,7 @@ impl Wait {
     }
 
     fn timed_out(&self, holder: Box<Holder>, votes: Votes) -> Error {
-        let name = self.request.name.clone();
+        let name = self.request().name.clone();
         let waited = self.waited();
         let attempts = self.attempts;
         Error::WaitTimedOut { name, waited, attempts, holder, votes }
