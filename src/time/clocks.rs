@@ -9,6 +9,7 @@
 //!
 //! An estimate is an interval, so the median is one, too: see [`Clocks::time`].
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use super::clock::Moment;
@@ -34,7 +35,7 @@ pub(crate) struct Clocks {
 }
 
 /// How far (us) a clock is ahead of this host's, at least and at most, as of a moment here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Estimate {
     low: i64,
     high: i64,
@@ -81,8 +82,7 @@ impl Clocks {
         if let Some(by) = before.and_then(|known| known.strayed(seen)) {
             return Err(ClockError::Jumped(by));
         }
-        let (lows, highs) = self.ends(heard);
-        match self.median(heard, &lows, &highs).and_then(|median| median.strayed(seen)) {
+        match self.known(heard).median().and_then(|median| median.strayed(seen)) {
             Some(by) => Err(ClockError::FromOthers(by)),
             None => Ok(()),
         }
@@ -91,8 +91,7 @@ impl Clocks {
     /// How many of these masters have clocks that agree with the median.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = MasterIndex>, now: Moment) -> usize {
         let now = micros(now);
-        let (lows, highs) = self.ends(now);
-        let Some(median) = self.median(now, &lows, &highs) else { return 0 };
+        let Some(median) = self.known(now).median() else { return 0 };
         let agrees = |known: Estimate| median.strayed(known.grown_old(now)).is_none();
         masters.filter(|index| self.estimates[*index].is_some_and(agrees)).count()
     }
@@ -102,12 +101,12 @@ impl Clocks {
     /// has a moment in common with the band around the true time, whichever were seen.
     pub(crate) fn time(&self, now: Moment) -> Option<TrustedTime> {
         let at = micros(now);
-        let (lows, highs) = self.ends(at);
-        self.median(at, &lows, &highs)?;
+        let known = self.known(at);
+        known.median()?;
         let all = self.voters.len();
-        let unseen = all - lows.count;
-        let low = u64::try_from(lows.middle((all - 1) / 2 - unseen, all / 2 - unseen) + at).ok()?;
-        let high = u64::try_from(highs.middle((all - 1) / 2, all / 2) + at).ok()?;
+        let unseen = all - known.estimates.len();
+        let low = u64::try_from(middle(&known.lows, (all - 1) / 2 - unseen, all / 2 - unseen) + at).ok()?;
+        let high = u64::try_from(middle(&known.highs, (all - 1) / 2, all / 2) + at).ok()?;
         Some(TrustedTime { low, width: Duration::from_micros(high.saturating_sub(low)) })
     }
 
@@ -118,58 +117,87 @@ impl Clocks {
 
     /// The estimates of the voters' clocks that count together, as of this moment (us): those that
     /// were made when a majority had been heard last.
-    fn known(&self, at: i64) -> impl Iterator<Item = Estimate> + Clone {
-        let all = self.voters.iter().filter_map(|index| self.estimates[index]);
-        let made = Sorted::of(all.clone().map(|estimate| estimate.at));
+    fn known(&self, at: i64) -> Known {
+        let all: Few<Estimate> = self.voters.iter().filter_map(|index| self.estimates[index]).collect();
+        let made = all.sorted(|estimate| estimate.at);
         let majority = self.voters.len() / 2 + 1;
-        let when = made.count.checked_sub(majority).map(|place| made.values[place]);
-        let counts = move |known: &Estimate| when.is_some_and(|when| known.at.abs_diff(when) <= TOGETHER);
-        all.filter(counts).map(move |known| known.grown_old(at))
+        let when = made.len().checked_sub(majority).map(|place| made[place]);
+        let counts = |known: &&Estimate| when.is_some_and(|when| known.at.abs_diff(when) <= TOGETHER);
+        let estimates: Few<Estimate> = all.iter().filter(counts).map(|known| known.grown_old(at)).collect();
+        Known {
+            voters: self.voters.len(),
+            lows: estimates.sorted(|known| known.low),
+            highs: estimates.sorted(|known| known.high),
+            estimates,
+        }
     }
+}
 
-    /// The low and the high ends of these.
-    fn ends(&self, at: i64) -> (Sorted, Sorted) {
-        let known = self.known(at);
-        (Sorted::of(known.clone().map(|known| known.low)), Sorted::of(known.map(|known| known.high)))
-    }
+/// Estimates of clocks that count together, as of one moment.
+struct Known {
+    /// Of so many voters.
+    voters: usize,
+    estimates: Few<Estimate>,
+    /// Their low ends and their high ends, each in order.
+    lows: Few<i64>,
+    highs: Few<i64>,
+}
 
+impl Known {
     /// The median estimate of the clocks that were seen, once a majority of all masters is within
     /// the band of it. The median of a few is not enough: where two clocks of five are wrong, it
     /// may be theirs.
-    fn median(&self, at: i64, lows: &Sorted, highs: &Sorted) -> Option<Estimate> {
-        let seen = lows.count;
-        if seen * 2 <= self.voters.len() {
+    fn median(&self) -> Option<Estimate> {
+        let seen = self.estimates.len();
+        if seen * 2 <= self.voters {
             return None;
         }
         let one = (seen - 1) / 2;
         let other = seen / 2;
-        let median = Estimate { low: lows.middle(one, other), high: highs.middle(one, other), at };
-        let agree = self.known(at).filter(|known| median.strayed(*known).is_none()).count();
-        (agree * 2 > self.voters.len()).then_some(median)
+        let low = middle(&self.lows, one, other);
+        let median = Estimate { low, high: middle(&self.highs, one, other), ..self.estimates[0] };
+        let agree = self.estimates.iter().filter(|known| median.strayed(**known).is_none()).count();
+        (agree * 2 > self.voters).then_some(median)
     }
 }
 
-/// Some values in their order.
-struct Sorted {
-    values: [i64; crate::config::MAX_MASTERS],
+/// Halfway between these two of some values in order. They may be the same.
+fn middle(values: &[i64], one: usize, other: usize) -> i64 {
+    let lower = values[one];
+    lower + (values[other] - lower) / 2
+}
+
+/// A value for some masters, without an allocation: there is one for each reply.
+struct Few<T> {
+    values: [T; crate::config::MAX_MASTERS],
     count: usize,
 }
 
-impl Sorted {
-    fn of(unsorted: impl Iterator<Item = i64>) -> Self {
-        let mut sorted = Self { values: [0; crate::config::MAX_MASTERS], count: 0 };
-        for value in unsorted {
-            sorted.values[sorted.count] = value;
-            sorted.count += 1;
-        }
+impl<T> Few<T> {
+    /// These keys of the values, in order.
+    fn sorted(&self, key: impl Fn(&T) -> i64) -> Few<i64> {
+        let mut sorted: Few<i64> = self.iter().map(key).collect();
         sorted.values[..sorted.count].sort_unstable();
         sorted
     }
+}
 
-    /// Halfway between these two, which may be the same.
-    fn middle(&self, one: usize, other: usize) -> i64 {
-        let lower = self.values[one];
-        lower + (self.values[other] - lower) / 2
+impl<T: Copy + Default> FromIterator<T> for Few<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut few = Self { values: [T::default(); crate::config::MAX_MASTERS], count: 0 };
+        for value in all {
+            few.values[few.count] = value;
+            few.count += 1;
+        }
+        few
+    }
+}
+
+impl<T> Deref for Few<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values[..self.count]
     }
 }
 
