@@ -8,6 +8,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -111,8 +112,7 @@ impl UnfencedLock {
 
     /// As [`Lock::try_acquire`](crate::Lock::try_acquire).
     pub fn try_acquire(&self) -> impl Future<Output = Result<UnfencedGuard, Error>> + Send + use<> {
-        let granted = self.0.try_acquire();
-        async { granted.await.map(UnfencedGuard) }
+        self.0.try_acquire().map(|granted| granted.map(UnfencedGuard))
     }
 
     /// As [`Lock::try_acquire_blocking`](crate::Lock::try_acquire_blocking).
@@ -122,8 +122,7 @@ impl UnfencedLock {
 
     /// As [`Lock::acquire`](crate::Lock::acquire).
     pub fn acquire(&self) -> impl Future<Output = Result<UnfencedGuard, Error>> + Send + use<> {
-        let granted = self.0.acquire();
-        async { granted.await.map(UnfencedGuard) }
+        self.0.acquire().map(|granted| granted.map(UnfencedGuard))
     }
 
     /// As [`Lock::acquire_blocking`](crate::Lock::acquire_blocking).

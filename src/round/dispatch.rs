@@ -3,8 +3,8 @@
 //! Any thread may send. One task hands everything to the masters' links, in the order in which it
 //! was sent, so that a send wakes the engine's thread once, however many masters there are.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -205,9 +205,13 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
     ) -> Duration {
         let time = self.time_for(op);
-        let words = op.words(&self.prefix, lock, round_number, time);
         let hot = op.hot_words(&self.prefix, lock, round_number, time).map(|words| (&HOT, words));
-        self.submit(Call { script: lock.kind.script(), words, hot, kind: call_kind, sink }, to);
+        let script = lock.kind.script();
+        let prefix = self.prefix.clone();
+        let lock = lock.clone();
+        let op = op.clone();
+        let words = LazyLock::new(Box::new(move || op.words(&prefix, &lock, round_number, time)) as Box<_>);
+        self.submit(Call { script, words, hot, kind: call_kind, sink }, to);
         time.width
     }
 
@@ -220,7 +224,7 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
         to: MasterSet,
     ) {
-        self.submit(Call { script, words, hot: None, kind, sink }, to);
+        self.submit(Call::new(script, words, kind, sink), to);
     }
 
     fn submit(&self, call: Call, to: MasterSet) {

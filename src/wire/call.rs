@@ -1,21 +1,24 @@
 //! A call: one operation for some of the masters, and the sink that gets their answers.
 
 use std::fmt::{self, Display, Write};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::answer::{Failure, Value};
 use super::master_index::MasterIndex;
 use super::script::Script;
 
+/// Makes the words of an operation.
+type MakeWords = dyn FnOnce() -> Words + Send;
+
 /// One operation of a script, for some of the masters, which share it.
-#[derive(Clone)]
 pub struct Call {
     /// The script to run. One message can carry many operations of a script; the reply is a list
     /// with an item for each.
     pub script: &'static Script,
-    /// The operation's part of `KEYS` and of `ARGV`.
-    pub words: Words,
+    /// The operation's part of `KEYS` and of `ARGV`. They are made when they are needed first: in
+    /// the common case only those of the hot script are.
+    pub words: LazyLock<Words, Box<MakeWords>>,
     /// A shorter script that does the same in the common case, and its words. It is run first, and
     /// `script` where that replies [`NOT_HANDLED`].
     pub hot: Option<(&'static Script, Words)>,
@@ -38,6 +41,11 @@ impl fmt::Debug for Call {
 pub const NOT_HANDLED: Value = Value::Int(-1);
 
 impl Call {
+    /// A call without a hot script.
+    pub fn new(script: &'static Script, words: Words, kind: CallKind, sink: Arc<dyn ReplySink>) -> Self {
+        Self { script, words: LazyLock::new(Box::new(|| words)), hot: None, kind, sink }
+    }
+
     /// The words of the operation for this script, which is one of its two.
     pub fn words_for(&self, script: &Script) -> &Words {
         match &self.hot {
@@ -97,10 +105,28 @@ impl Words {
         let start = self.packed.len();
         write!(self.packed, "{word}").expect("a string takes any text");
         let length = self.packed.len() - start;
-        self.packed.push_str("\r\n");
         self.packed.insert_str(start, "\r\n");
         self.packed.insert_str(start, itoa::Buffer::new().format(length));
         self.packed.insert(start, '$');
+        self.end_word()
+    }
+
+    /// The same for a text.
+    pub(crate) fn text(mut self, word: &str) -> Self {
+        self.packed.push('$');
+        self.packed.push_str(itoa::Buffer::new().format(word.len()));
+        self.packed.push_str("\r\n");
+        self.packed.push_str(word);
+        self.end_word()
+    }
+
+    /// The same for a number.
+    pub(crate) fn number(self, word: impl itoa::Integer) -> Self {
+        self.text(itoa::Buffer::new().format(word))
+    }
+
+    fn end_word(mut self) -> Self {
+        self.packed.push_str("\r\n");
         self.count += 1;
         if self.count == self.keys {
             self.args_at = self.packed.len();
@@ -176,7 +202,7 @@ mod tests {
 
     #[test]
     fn words_are_packed_and_told() {
-        let words = Words::new(2).with("{a}").with("").with("ключ\r\n").with(17).with("");
+        let words = Words::new(2).text("{a}").with("").with("ключ\r\n").number(17).text("");
         assert_eq!(words.keys().collect::<Vec<_>>(), ["{a}", ""]);
         assert_eq!(words.args().collect::<Vec<_>>(), ["ключ\r\n", "17", ""]);
         assert_eq!(

@@ -1,6 +1,5 @@
 //! The operations that a master is asked to do, and their words: docs/PROTOCOL.md, section 7.
 
-use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -177,15 +176,15 @@ impl Op {
         // Who has a fair lock expects that others wait, for whom the hot script does nothing.
         let expects_waiters = kind == Kind::Fair;
         let key = || Words::new(1).with(format_args!("{prefix}{{{name}}}"));
-        let begin = |verb| key().with(verb).with(kind.slot()).with(owner).with(round);
+        let begin = |verb| key().text(verb).text(kind.slot()).with(owner).number(round);
         match self {
             Self::Acquire { kept, label, before: None, ticket: None, first: 0, .. } => {
-                Some(begin("acquire").with(time.low).with(millis(*kept + time.width)).with(label))
+                Some(begin("acquire").number(time.low).number(millis(*kept + time.width)).text(label))
             }
             Self::Release { holds: 0, leaving: Leaving::Lease(token), place: None } if !expects_waiters => {
-                Some(begin("release").with(token))
+                Some(begin("release").number(*token))
             }
-            Self::Time => Some(key().with("time")),
+            Self::Time => Some(key().text("time")),
             _ => None,
         }
     }
@@ -240,7 +239,7 @@ fn arrived(words: Words, Arrival { since, waited }: Arrival) -> Words {
 }
 
 /// Milliseconds, rounded up: an entry outlives its lease, never the reverse.
-fn millis(time: Duration) -> impl Display {
+fn millis(time: Duration) -> u128 {
     time.as_nanos().div_ceil(1_000_000)
 }
 

@@ -42,7 +42,7 @@ enum Guards {
 
 /// A call of a script without guards.
 fn to_trusting(call: Arc<Call>) -> Arc<Call> {
-    Arc::new(Call { script: trusting(call.script), hot: None, ..(*call).clone() })
+    Arc::new(Call::new(trusting(call.script), call.words.clone(), call.kind, call.sink.clone()))
 }
 
 impl Guards {

@@ -489,7 +489,8 @@ fn ahead_from(verb: &str, call: Arc<Call>) -> Arc<Call> {
     if call.words.args().next() != Some(verb) {
         return call;
     }
-    Arc::new(Call { sink: Arc::new(AnHourAhead(call.sink.clone())), ..(*call).clone() })
+    let sink = Arc::new(AnHourAhead(call.sink.clone()));
+    Arc::new(Call { hot: call.hot.clone(), ..Call::new(call.script, call.words.clone(), call.kind, sink) })
 }
 
 fn ahead_from_extend_on(call: Arc<Call>) -> Arc<Call> {

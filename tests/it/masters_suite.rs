@@ -67,7 +67,7 @@ impl Answers {
         script: &'static Script,
         words: Words,
     ) {
-        let call = Call { script, words, hot: None, kind: terms, sink: self.clone() };
+        let call = Call::new(script, words, terms, self.clone());
         kind.master().call(Arc::new(call), place.into());
     }
 

@@ -134,7 +134,7 @@ impl Driven {
     ) -> usize {
         let caller = Arc::new(Caller { wants: AtomicBool::new(true), heard: Mutex::default() });
         let number = self.calls.len();
-        let call = Call { script, words, hot, kind, sink: caller.clone() };
+        let call = Call { hot, ..Call::new(script, words, kind, caller.clone()) };
         self.link.call(Arc::new(call), 0.into(), self.now);
         let until = self.now + kind.timeout();
         self.calls.push(Asked { caller, kind, until, may_have_run: false, was_sent: false, was_left: false });
