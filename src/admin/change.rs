@@ -54,6 +54,13 @@ impl ChangeStep {
     }
 }
 
+/// What a proposer would have the masters accept.
+struct OwnValue<'a> {
+    step: &'a ChangeStep,
+    next: &'a Members,
+    barrier: Option<&'a LeaseBarrier>,
+}
+
 /// The replies to phase 1 of a proposal, also of those that did not promise.
 struct PhaseOne {
     promises: Promises,
@@ -76,6 +83,10 @@ impl Engine {
             let _until_then = EndJoining(&engine);
             engine.until_set_is_known(engine.clock().now()).await?;
             engine.until_all_are_heard().await;
+            let newest = engine.until_set_is_known(engine.clock().now()).await?;
+            // A candidate that restarted gets another number, and a list that was accepted may have
+            // the one that it has.
+            engine.decide(&newest, None).await?;
             let newest = engine.until_set_is_known(engine.clock().now()).await?;
             for step in &mut steps {
                 engine.look_up(step, &newest)?;
@@ -172,7 +183,8 @@ impl Engine {
             let left = joins_in.max(over_in);
             if left.is_zero() {
                 let before = self.dispatcher.voters().masters;
-                let vote_in = self.decide(step, &newest, &next, barrier.as_ref()).await?;
+                let own = OwnValue { step, next: &next, barrier: barrier.as_ref() };
+                let vote_in = self.decide(&newest, Some(own)).await?;
                 if vote_in.is_zero() {
                     self.until_carried(before).await?;
                 } else {
@@ -392,17 +404,11 @@ impl Engine {
         PhaseOne { promises, not, are_outdated }
     }
 
-    /// Proposes the next generation, or the value that masters have accepted before. If most
-    /// members of the next generation are in quarantine, it proposes nothing, and returns for how
-    /// long.
-    async fn decide(
-        &self,
-        step: &ChangeStep,
-        newest: &MasterRecord,
-        next: &Members,
-        barrier: Option<&LeaseBarrier>,
-    ) -> Result<Duration, SetError> {
-        let trust = self.dispatcher.trust();
+    /// Has the next generation chosen: the value that masters have accepted before, or else the
+    /// proposer's own, if it has one. If most members of its own generation are in quarantine, it
+    /// proposes nothing, and returns for how long.
+    async fn decide(&self, newest: &MasterRecord, own: Option<OwnValue<'_>>) -> Result<Duration, SetError> {
+        let barrier = own.as_ref().and_then(|own| own.barrier);
         let all = newest.members.len();
         let mut highest = Ballot::default();
         for proposals in 1..=PROPOSALS {
@@ -410,59 +416,41 @@ impl Engine {
             let PhaseOne { promises, not, are_outdated } = self.phase_one(proposal.clone()).await;
             let is_overtaken = promises.highest > proposal.ballot;
             highest = promises.highest;
-            let choice = trust.set().choice(newest, &promises, barrier, self.clock().now());
-            let next = match choice {
-                Choice::Accepted(found) => found,
-                Choice::Unreadable => {
+            let choice = self.dispatcher.trust().set().choice(newest, &promises, barrier, self.clock().now());
+            let next = match (choice, &own) {
+                (Choice::Accepted(found), _) => found,
+                (Choice::Unreadable, _) => {
                     let why = "a newer build of Quorate has proposed what this one cannot read";
                     return Err(SetError::not_changed(why));
                 }
-                Choice::Own => {
-                    if let ChangeStep::Add { name, url } = step {
-                        self.read_candidate(name, url, TELLING).await?;
-                    }
-                    let vote_in = self.majority_in(next, &promises)?;
-                    if !vote_in.is_zero() {
-                        return Ok(vote_in);
-                    }
-                    next.clone()
-                }
-                Choice::NoBarrier => {
-                    return Err(SetError::unfinished("a master forgot meanwhile what it knew"));
-                }
-                Choice::NoMajority if (is_overtaken || are_outdated) && proposals < PROPOSALS => {
+                (Choice::NoMajority, _) if (is_overtaken || are_outdated) && proposals < PROPOSALS => {
                     tokio::time::sleep(self.jittered(LOOK)).await;
                     if self.is_over(newest) {
                         return Ok(Duration::ZERO);
                     }
                     continue;
                 }
-                Choice::NoMajority => {
+                (_, None) => return Ok(Duration::ZERO), // nothing was accepted that it hears of
+                (Choice::Own, Some(own)) => {
+                    let vote_in = self.majority_in(own, &promises).await?;
+                    if !vote_in.is_zero() {
+                        return Ok(vote_in);
+                    }
+                    own.next.clone()
+                }
+                (Choice::NoBarrier, _) => {
+                    return Err(SetError::unfinished("a master forgot meanwhile what it knew"));
+                }
+                (Choice::NoMajority, _) => {
                     let count = promises.by.len();
                     return Err(SetError::unfinished(format!(
                         "{count} of {all} masters answer, and most have to{not}"
                     )));
                 }
             };
-            if self.is_over(newest) {
-                return Ok(Duration::ZERO);
-            }
-            let since = trust.time();
-            let mut heard = self.dispatcher.ask_acceptors(proposal, &next.to_string());
-            let mut accepted = 0;
-            while let Some((_, said)) = heard.recv().await {
-                match said {
-                    AcceptorReply::Accepted => accepted += 1,
-                    AcceptorReply::Rejected(ballot) => highest = highest.max(ballot),
-                    AcceptorReply::Promised(_) | AcceptorReply::Other(_) | AcceptorReply::NoAnswer(_) => {}
-                }
-            }
-            if newest.members.have_majority(accepted) {
-                trust.set().handle(since, Event::Chosen { from: newest.clone(), members: next });
-                trust.follow();
-                return if self.is_over(newest) { Ok(Duration::ZERO) } else { Err(no_room()) };
-            }
-            if self.is_over(newest) {
+            let is_chosen =
+                !self.is_over(newest) && self.phase_two(newest, proposal, next, &mut highest).await?;
+            if is_chosen || self.is_over(newest) {
                 return Ok(Duration::ZERO);
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
@@ -470,15 +458,45 @@ impl Engine {
         Err(SetError::unfinished("too few masters answer to know whether it was decided"))
     }
 
-    /// For how long most masters of the next generation have no vote yet. An error if most do not
-    /// answer.
-    fn majority_in(&self, next: &Members, promises: &Promises) -> Result<Duration, SetError> {
+    /// Phase 2 of a proposal. Whether the value was chosen.
+    async fn phase_two(
+        &self,
+        newest: &MasterRecord,
+        proposal: Proposal,
+        next: Members,
+        highest: &mut Ballot,
+    ) -> Result<bool, SetError> {
+        let trust = self.dispatcher.trust();
+        let since = trust.time();
+        let mut heard = self.dispatcher.ask_acceptors(proposal, &next.to_string());
+        let mut accepted = 0;
+        while let Some((_, said)) = heard.recv().await {
+            match said {
+                AcceptorReply::Accepted => accepted += 1,
+                AcceptorReply::Rejected(ballot) => *highest = (*highest).max(ballot),
+                AcceptorReply::Promised(_) | AcceptorReply::Other(_) | AcceptorReply::NoAnswer(_) => {}
+            }
+        }
+        if !newest.members.have_majority(accepted) {
+            return Ok(false);
+        }
+        trust.set().handle(since, Event::Chosen { from: newest.clone(), members: next });
+        trust.follow();
+        if self.is_over(newest) { Ok(true) } else { Err(no_room()) }
+    }
+
+    /// For how long most masters of the proposer's next generation have no vote yet. An error if
+    /// most do not answer.
+    async fn majority_in(&self, own: &OwnValue<'_>, promises: &Promises) -> Result<Duration, SetError> {
+        if let ChangeStep::Add { name, url } = own.step {
+            self.read_candidate(name, url, TELLING).await?;
+        }
         let trust = self.dispatcher.trust();
         let time = trust.trusted().low;
-        let votes_in = trust.set().majority_votes_in(next, promises, time);
+        let votes_in = trust.set().majority_votes_in(own.next, promises, time);
         votes_in.map_err(|answered| {
-            let names = next.names();
-            let all = next.len();
+            let names = own.next.names();
+            let all = own.next.len();
             SetError::not_changed(format!(
                 "the set would be {names}, and {answered} of these {all} answer, which is no majority"
             ))

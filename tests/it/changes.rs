@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use quorate::{Builder, Error, Init, Redlock, SetChange, SetError, Standing};
+use quorate::{Builder, Error, Init, MasterStatus, Redlock, SetChange, SetError, Standing};
 use quorate_testkit::{Masters, RedisServer};
 
 use crate::shared::CHANNEL;
@@ -217,6 +217,34 @@ async fn a_master_that_dies_before_it_joins_a_set_of_one_is_refused() {
     assert!(why.contains("refused"), "{why}");
     assert_eq!(names(&redlock), [a.url()]);
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+}
+
+/// The operator's host died when the list was accepted, and the new master restarted. A set of two
+/// needs it, by the number that was accepted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_was_accepted_is_completed_before_a_candidate_is_prepared_anew() {
+    let mut servers = Masters::start(2);
+    let first = begun(client(&[&servers[0]]), Init::new()).await;
+    let field = |name: &str| servers[1].command::<Option<String>>(&["HGET", "quorate:master", name]);
+    let operator = client(&[&servers[0]]).build().unwrap();
+    tokio::select! {
+        _ = operator.change_members(SetChange::add(servers[1].url())) => panic!("it has to wait"),
+        () = until("a candidate", async || field("state").is_some()) => {}
+    }
+    let list = format!("1 {}\n{} {}", servers[0].url(), field("member").unwrap(), servers[1].url());
+    let accepted = ["generation", "1", "promised", "9", "ballot", "9", "value", &list];
+    servers[0].command::<usize>(&[&["HSET", "quorate:decree"], &accepted[..]].concat());
+    servers[1].command::<()>(&["SAVE"]);
+    servers[1].restart();
+    let operator = client(&[&servers[0]]).build().unwrap();
+    operator.change_members(SetChange::add(servers[1].url())).await.unwrap();
+    until("both to vote", async || {
+        let is_trusted = |status: &MasterStatus| status.standing == Standing::Trusted;
+        let status = first.master_status();
+        let _ = first.lock("l").try_acquire().await;
+        status.len() == 2 && status.iter().all(is_trusted)
+    })
+    .await;
 }
 
 /// The one that leaves may have another name here. The new one joins before it leaves, though
