@@ -76,6 +76,10 @@ async fn watch(stage: &Arc<Stage>, plan: &Plan, mut list: Vec<usize>) {
 async fn begin_again(stage: &Arc<Stage>, plan: &Plan, list: &[usize]) {
     stage.world.note(|| format!("the set of {list:?} is lost"));
     let begun = operate(stage, plan, list, |redlock| async move { redlock.init(Init::new()).await }).await;
+    // Now, as the list may be another one a moment later.
+    if let Some(set) = stage.set_of(list).filter(|_| begun.is_ok() && plan.sets_change()) {
+        stage.goes_on(set);
+    }
     stage.world.note(|| match &begun {
         Ok(()) => format!("the set of {list:?} began again"),
         Err(error) => format!("the set of {list:?} did not begin again: {error:#}"),
