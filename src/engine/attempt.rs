@@ -28,7 +28,7 @@ use crate::wire::{Arrival, Leaving, LockId, MasterSet, Op, PlaceWanted, Ticket};
 const READ_WRITE_ROUNDS: u32 = 3;
 
 /// What a waiter's attempt has besides.
-pub(super) struct Turn {
+pub(super) struct WaiterTurn {
     /// Since when it waits.
     pub(super) arrival: Arrival,
     /// Takes a place in the queue of a master that refuses.
@@ -67,7 +67,7 @@ impl Attempt {
         acquire: &Arc<Acquire>,
         hold: Arc<Hold>,
         mut hold_state: OwnedMutexGuard<HoldState>,
-        turn: Option<Turn>,
+        turn: Option<WaiterTurn>,
     ) -> Self {
         give_up_if_lapsed(engine, &hold, &mut hold_state);
         let arrival = turn.as_ref().map(|turn| turn.arrival);

@@ -34,7 +34,7 @@ use std::time::Duration;
 use futures::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Attempt, Turn};
+use super::attempt::{Attempt, WaiterTurn};
 use super::engine::Engine;
 use super::extend::MOVES;
 use super::grant::Grant;
@@ -257,7 +257,7 @@ impl Wait {
         if hold_state.holds > 0 && !hold.lock.kind.is_reentrant() && hold.stands(engine.clock().now()) {
             return Err(Error::AlreadyHeld { name: hold.lock.name.clone(), owner: hold.lock.owner });
         }
-        let turn = Turn { arrival, ticket, previous: self.place.take() };
+        let turn = WaiterTurn { arrival, ticket, previous: self.place.take() };
         let mut attempt = Attempt::send(&engine, &self.acquire, hold, hold_state, Some(turn));
         let mut decision = attempt.round().decision().await;
         if decision != Decision::Granted && attempt.is_to_resolve() {

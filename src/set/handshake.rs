@@ -371,7 +371,7 @@ mod tests {
         (terms, next)
     }
 
-    /// What a master of the set answers. Its second replication id is another one than in its record.
+    /// What a master of the set answers that has this second replication id.
     fn answer(record: &MasterRecord, replid2: &str) -> Value {
         let text = |text: &str| Value::Text(text.into());
         let time = Value::Int(BootClock.wall().as_micros() as i64);
