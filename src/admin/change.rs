@@ -84,25 +84,17 @@ impl Engine {
             engine.until_set_is_known(engine.clock().now()).await?;
             engine.until_all_are_heard().await;
             let newest = engine.until_set_is_known(engine.clock().now()).await?;
-            // A candidate that restarted gets another number, and a list that was accepted may have
-            // the one that it has.
-            engine.decide(&newest, None).await?;
-            let newest = engine.until_set_is_known(engine.clock().now()).await?;
             for step in &mut steps {
                 engine.look_up(step, &newest)?;
             }
-            if let [ChangeStep::Add { name: new, url }, ChangeStep::Remove { name: old }] = &*steps {
-                if old == new {
-                    let why =
-                        "it would replace itself: a master that is back has its place again without that";
-                    return Err(SetError::not_changed(why));
-                }
-                engine.is_to_replace(old, new, &newest)?;
-                if !engine.answers(old).await {
-                    // It leaves first, when it is known that the new one can join.
-                    engine.until_prepared(new, url, &mut tell).await?;
-                    steps.reverse();
-                }
+            engine.check(&steps, &newest)?;
+            engine.complete_accepted().await?;
+            if let [ChangeStep::Add { name: new, url }, ChangeStep::Remove { name: old }] = &*steps
+                && !engine.answers(old).await
+            {
+                // It leaves first, when it is known that the new one can join.
+                engine.until_prepared(new, url, &mut tell).await?;
+                steps.reverse();
             }
             for step in steps {
                 engine.take(&step, &mut tell).await?;
@@ -132,9 +124,16 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses to replace `old` with `new` if `new` is a member already, unless an interrupted
-    /// replacement made it one.
-    fn is_to_replace(&self, old: &str, new: &str, newest: &MasterRecord) -> Result<(), SetError> {
+    /// Refuses to replace a master with itself, or with one that is a member already, unless an
+    /// interrupted replacement made it one.
+    fn check(&self, steps: &[ChangeStep], newest: &MasterRecord) -> Result<(), SetError> {
+        let [ChangeStep::Add { name: new, .. }, ChangeStep::Remove { name: old }] = steps else {
+            return Ok(());
+        };
+        if old == new {
+            let why = "it would replace itself: a master that is back has its place again without that";
+            return Err(SetError::not_changed(why));
+        }
         let has = |its: &Members, name: &str| its.id_of(name).is_some();
         let now = &newest.members;
         let was_cut_short =
@@ -144,6 +143,23 @@ impl Engine {
         }
         let why = format!("{new} is one of its masters already; to have one less, remove {old}");
         Err(SetError::not_changed(why))
+    }
+
+    /// Has the next generation chosen if masters have accepted one. This comes before a candidate
+    /// is prepared: one that restarted gets another number, and the list that was accepted may have
+    /// the one that it has.
+    async fn complete_accepted(&self) -> Result<(), SetError> {
+        let began = self.clock().now();
+        loop {
+            let newest = self.until_set_is_known(began).await?;
+            match self.decide(&newest, None).await {
+                // Some may not be connected yet.
+                Err(SetError::Unfinished { .. }) if self.clock().now().since(began) < TELLING => {
+                    tokio::time::sleep(LOOK).await;
+                }
+                decided => return decided.map(drop),
+            }
+        }
     }
 
     /// Whether the member of this name answers.
@@ -275,14 +291,8 @@ impl Engine {
         self.dispatcher.trust().set().join(name).ok_or_else(no_room)
     }
 
-    /// Reads the record of the master that joins again, for at most this long: it may have died
-    /// since it answered last.
-    async fn read_candidate(
-        &self,
-        name: &Arc<str>,
-        url: &str,
-        limit: Duration,
-    ) -> Result<MasterIndex, SetError> {
+    /// Reads the record of the master that joins again: it may have died since it answered last.
+    async fn read_candidate(&self, name: &Arc<str>, url: &str) -> Result<MasterIndex, SetError> {
         let trust = self.dispatcher.trust();
         let index = self.make_room(name)?;
         self.dispatcher.join(index, url);
@@ -295,7 +305,7 @@ impl Engine {
                 seen.await;
             }
         };
-        let _ = tokio::time::timeout(limit, answers).await;
+        let _ = tokio::time::timeout(TELLING, answers).await;
         Ok(index)
     }
 
@@ -323,7 +333,7 @@ impl Engine {
     /// is not a candidate yet.
     async fn prepare(&self, name: &Arc<str>, url: &str) -> Result<Option<Duration>, SetError> {
         let trust = self.dispatcher.trust();
-        let index = self.read_candidate(name, url, LOOK).await?;
+        let index = self.read_candidate(name, url).await?;
         if let Some((_, left)) = self.joining() {
             return Ok(Some(left));
         }
@@ -430,7 +440,7 @@ impl Engine {
                     }
                     continue;
                 }
-                (_, None) => return Ok(Duration::ZERO), // nothing was accepted that it hears of
+                (Choice::Own | Choice::NoBarrier, None) => return Ok(Duration::ZERO), // nothing was accepted
                 (Choice::Own, Some(own)) => {
                     let vote_in = self.majority_in(own, &promises).await?;
                     if !vote_in.is_zero() {
@@ -455,7 +465,7 @@ impl Engine {
             }
             tokio::time::sleep(self.jittered(LOOK)).await;
         }
-        Err(SetError::unfinished("too few masters answer to know whether it was decided"))
+        Err(SetError::unfinished("too few masters accept it: they do not answer, or are in quarantine"))
     }
 
     /// Phase 2 of a proposal. Whether the value was chosen.
@@ -489,7 +499,7 @@ impl Engine {
     /// most do not answer.
     async fn majority_in(&self, own: &OwnValue<'_>, promises: &Promises) -> Result<Duration, SetError> {
         if let ChangeStep::Add { name, url } = own.step {
-            self.read_candidate(name, url, TELLING).await?;
+            self.read_candidate(name, url).await?;
         }
         let trust = self.dispatcher.trust();
         let time = trust.trusted().low;

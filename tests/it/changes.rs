@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use quorate::{Builder, Error, Init, MasterStatus, Redlock, SetChange, SetError, Standing};
-use quorate_testkit::{Masters, RedisServer};
+use quorate_testkit::{Masters, Proxy, RedisServer};
 
 use crate::shared::CHANNEL;
 use crate::{SOON, begun, ms, until};
@@ -217,6 +217,17 @@ async fn a_master_that_dies_before_it_joins_a_set_of_one_is_refused() {
     assert!(why.contains("refused"), "{why}");
     assert_eq!(names(&redlock), [a.url()]);
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
+}
+
+/// A connection to it takes most of a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_is_far_away_joins() {
+    let servers = Masters::start(2);
+    let redlock = begun(client(&[&servers[0]]), Init::new()).await;
+    let far = Proxy::start_slow(servers[1].address(), ms(50)).await;
+    let joins = redlock.change_members(SetChange::add(far.url()));
+    tokio::time::timeout(SOON, joins).await.expect("it never ends").unwrap();
+    assert_eq!(names(&redlock).len(), 2);
 }
 
 /// The operator's host died when the list was accepted, and the new master restarted. A set of two
