@@ -77,7 +77,10 @@ async fn begin_again(stage: &Arc<Stage>, plan: &Plan, list: &[usize]) {
     stage.world.note(|| format!("the set of {list:?} is lost"));
     let begun = operate(stage, plan, list, |redlock| async move { redlock.init(Init::new()).await }).await;
     // Now, as the list may be another one a moment later.
-    if let Some(set) = stage.set_of(list).filter(|_| begun.is_ok() && plan.sets_change()) {
+    if begun.is_ok()
+        && plan.sets_change()
+        && let Some(set) = stage.set_of(list)
+    {
         stage.goes_on(set);
     }
     stage.world.note(|| match &begun {

@@ -28,10 +28,6 @@ use crate::set::{
 use crate::time::Moment;
 use crate::wire::{MasterIndex, MasterSet};
 
-/// How long to wait for one master: as long as a connection may take to open. Clients tell the
-/// masters later of a change that did not hear of it in this time.
-const TELLING: Duration = Duration::from_secs(3);
-
 /// How often to propose again while another client proposes, too.
 const PROPOSALS: u32 = 8;
 
@@ -154,7 +150,7 @@ impl Engine {
             let newest = self.until_set_is_known(began).await?;
             match self.decide(&newest, None).await {
                 // Some may not be connected yet.
-                Err(SetError::Unfinished { .. }) if self.clock().now().since(began) < TELLING => {
+                Err(SetError::Unfinished { .. }) if self.clock().now().since(began) < CONNECTING => {
                     tokio::time::sleep(LOOK).await;
                 }
                 decided => return decided.map(drop),
@@ -166,7 +162,7 @@ impl Engine {
     async fn answers(&self, name: &str) -> bool {
         let index = self.dispatcher.trust().set().index_of_member(name);
         let Some(index) = index else { return false };
-        tokio::time::timeout(TELLING, self.dispatcher.ready(index)).await.is_ok()
+        tokio::time::timeout(CONNECTING, self.dispatcher.ready(index)).await.is_ok()
     }
 
     async fn take(&self, step: &ChangeStep, tell: &mut Tell) -> Result<(), SetError> {
@@ -291,7 +287,7 @@ impl Engine {
         self.dispatcher.trust().set().join(name).ok_or_else(no_room)
     }
 
-    /// Reads the record of the master that joins again: it may have died since it answered last.
+    /// Has the master that joins answer once more: it may have died since it answered last.
     async fn read_candidate(&self, name: &Arc<str>, url: &str) -> Result<MasterIndex, SetError> {
         let trust = self.dispatcher.trust();
         let index = self.make_room(name)?;
@@ -305,22 +301,23 @@ impl Engine {
                 seen.await;
             }
         };
-        let _ = tokio::time::timeout(TELLING, answers).await;
+        let _ = tokio::time::timeout(CONNECTING, answers).await;
         Ok(index)
     }
 
     /// Makes a master a candidate of the set, and waits until it is, or has joined.
     async fn until_prepared(&self, name: &Arc<str>, url: &str, tell: &mut Tell) -> Result<(), SetError> {
         let until = self.clock().now() + self.settings().wait;
+        let index = self.make_room(name)?;
         loop {
             let is_one = |newest: &MasterRecord| newest.members.id_of(name).is_some();
             let is_prepared = self.prepare(name, url).await?.is_some();
             if is_prepared || self.dispatcher.trust().set().newest().is_some_and(is_one) {
                 return Ok(());
             }
-            let why = self.why_away(self.make_room(name)?).await;
+            let why = self.why_away(index).await;
             let left = until.since(self.clock().now());
-            let is_denied = self.dispatcher.trust().denying().has(self.make_room(name)?);
+            let is_denied = self.dispatcher.trust().denying().has(index);
             if left.is_zero() || is_denied {
                 return Err(SetError::not_changed(format!("{name} cannot join: {why}")));
             }
@@ -520,7 +517,8 @@ impl Engine {
         set.newest().is_some_and(is_later)
     }
 
-    /// Waits until the masters know of the newest generation, also those that it removed.
+    /// Waits until the masters know of the newest generation, also those that it removed. Clients
+    /// tell the ones that cannot be connected to later, when these answer.
     async fn until_carried(&self, before: MasterSet) -> Result<(), SetError> {
         let trust = self.dispatcher.trust();
         let began = self.clock().now();
@@ -534,10 +532,10 @@ impl Engine {
             let those = promises.in_generation();
             let waited = self.clock().now().since(began);
             let all_are_told = voters.masters.without(those).is_empty();
-            if all_are_told || voters.have_majority(those) && waited >= TELLING {
+            if all_are_told || voters.have_majority(those) && waited >= CONNECTING {
                 return Ok(());
             }
-            if waited >= self.settings().wait.max(TELLING) {
+            if waited >= self.settings().wait.max(CONNECTING) {
                 return Err(SetError::unfinished(format!(
                     "it is decided, and too few masters were told of it yet{not}"
                 )));

@@ -210,8 +210,8 @@ impl Dispatcher {
         let prefix = self.prefix.clone();
         let lock = lock.clone();
         let op = op.clone();
-        let words = LazyLock::new(Box::new(move || op.words(&prefix, &lock, round_number, time)) as Box<_>);
-        self.submit(Call { script, words, hot, kind: call_kind, sink }, to);
+        let words = move || op.words(&prefix, &lock, round_number, time);
+        self.submit(Call { script, words: LazyLock::new(Box::new(words)), hot, kind: call_kind, sink }, to);
         time.width
     }
 

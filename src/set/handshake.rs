@@ -353,11 +353,14 @@ mod tests {
         }
     }
 
+    fn terms() -> Terms {
+        Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false }
+    }
+
     /// A handshake of a client that begins a set. The master's answer, that it has no record, takes
     /// this long.
     fn begins_after(waited: Duration) -> (Terms, Hello) {
-        let terms =
-            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false };
+        let terms = terms();
         let clock = Arc::new(Ahead::default());
         let trust = Trust::new(vec!["m".into()], terms.clone(), clock.clone(), Arc::new(SystemRandom));
         trust.set().begin(Some(Beginning { id: "id".into(), never_used: None }));
@@ -386,8 +389,7 @@ mod tests {
     #[test]
     fn nothing_is_written_before_a_majority_told_the_time() {
         let names: Vec<Arc<str>> = ["a", "b", "c"].map(Into::into).to_vec();
-        let terms =
-            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(1), all_new: false };
+        let terms = terms();
         let trust = Trust::new(names.clone(), terms.clone(), Arc::new(BootClock), Arc::new(SystemRandom));
         let record = |member| MasterRecord {
             set: "s".into(),

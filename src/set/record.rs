@@ -203,6 +203,11 @@ impl MasterRecord {
         self.state == MemberState::Candidate && self.members.has(self.member)
     }
 
+    /// Whether a candidate is one of these members, or of those that it begins a set with.
+    pub(crate) fn has_place_in(&self, members: &Members) -> bool {
+        self.begins_set() || members.has(self.member)
+    }
+
     /// The record of this master in the generation of another one's. `member` is its number.
     pub(crate) fn carried(&self, newer: &Self, member: u32, stamp: Arc<str>) -> Self {
         let MasterRecord { generation, members, earlier, .. } = newer.clone();

@@ -33,9 +33,8 @@ impl Set {
             return false;
         }
         let is_candidate = record.state == MemberState::Candidate;
-        let counts_as_lost = |newest: &MasterRecord| {
-            newest.set != record.set || record.begins_set() || newest.members.has(record.member)
-        };
+        let counts_as_lost =
+            |newest: &MasterRecord| newest.set != record.set || record.has_place_in(&newest.members);
         peer.lost_state(reading, record) || is_candidate && self.newest().is_some_and(counts_as_lost)
     }
 
@@ -46,8 +45,9 @@ impl Set {
             let Some(reading) = &peer.reading else { return false };
             reading.record.as_ref().is_some_and(|record| {
                 let counts = match record.state {
-                    MemberState::Candidate => record.begins_set() || newest.members.has(record.member),
-                    state => state == MemberState::Member,
+                    MemberState::Candidate => record.has_place_in(&newest.members),
+                    MemberState::Member => true,
+                    MemberState::Removed => false,
                 };
                 record.set == newest.set && counts && !reading.lost_acceptor(record)
             })

@@ -135,9 +135,8 @@ impl<'a> Case<'a> {
     /// Whether this is the record of a candidate that has no place in the view. A newer generation,
     /// which this client does not know yet, may have it.
     fn is_to_join(&self, newest: &MasterRecord, record: &MasterRecord) -> bool {
-        let has_place =
-            newest.members.has(record.member) || newest.members.id_of(&self.peer().name).is_some();
-        record.state == MemberState::Candidate && !record.begins_set() && !has_place
+        let is_named = newest.members.id_of(&self.peer().name).is_some();
+        record.state == MemberState::Candidate && !record.has_place_in(&newest.members) && !is_named
     }
 
     /// Brings the record of a candidate or member up to date.

@@ -155,7 +155,7 @@ impl Known {
         let one = (seen - 1) / 2;
         let other = seen / 2;
         let low = middle(&self.lows, one, other);
-        let median = Estimate { low, high: middle(&self.highs, one, other), ..self.estimates[0] };
+        let median = Estimate { low, high: middle(&self.highs, one, other), at: self.estimates[0].at };
         let agree = self.estimates.iter().filter(|known| median.strayed(**known).is_none()).count();
         (agree * 2 > self.voters).then_some(median)
     }
@@ -167,7 +167,7 @@ fn middle(values: &[i64], one: usize, other: usize) -> i64 {
     lower + (values[other] - lower) / 2
 }
 
-/// A value for some masters, without an allocation: there is one for each reply.
+/// At most a value for each master. It is made for each reply, so it does not allocate.
 struct Few<T> {
     values: [T; crate::config::MAX_MASTERS],
     count: usize,
