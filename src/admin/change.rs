@@ -78,13 +78,13 @@ impl Engine {
             let _only_one = engine.changing.lock().await;
             let _until_then = EndJoining(&engine);
             engine.until_set_is_known(engine.clock().now()).await?;
-            engine.until_all_are_heard().await;
+            engine.until_all_are_heard(engine.dispatcher.timeout()).await;
             let newest = engine.until_set_is_known(engine.clock().now()).await?;
             for step in &mut steps {
                 engine.look_up(step, &newest)?;
             }
             engine.check(&steps, &newest)?;
-            engine.complete_accepted().await?;
+            engine.complete_accepted(&mut tell).await?;
             if let [ChangeStep::Add { name: new, url }, ChangeStep::Remove { name: old }] = &*steps
                 && !engine.answers(old).await
             {
@@ -98,13 +98,6 @@ impl Engine {
             Ok(())
         })
         .await
-    }
-
-    /// Waits until all masters have shown their records, for at most the time-out of a vote: the
-    /// first record can be out of date.
-    async fn until_all_are_heard(&self) {
-        let ready = self.dispatcher.all_ready(self.dispatcher.voters().masters);
-        let _ = tokio::time::timeout(self.dispatcher.timeout(), ready).await;
     }
 
     /// Names a master as the set does.
@@ -144,8 +137,8 @@ impl Engine {
     /// Has the next generation chosen if masters have accepted one. This comes before a candidate
     /// is prepared: one that restarted gets another number, and the list that was accepted may have
     /// the one that it has.
-    async fn complete_accepted(&self) -> Result<(), SetError> {
-        let began = self.clock().now();
+    async fn complete_accepted(&self, tell: &mut Tell) -> Result<(), SetError> {
+        let mut began = self.clock().now();
         loop {
             let newest = self.until_set_is_known(began).await?;
             match self.decide(&newest, None).await {
@@ -153,9 +146,17 @@ impl Engine {
                 Err(SetError::Unfinished { .. }) if self.clock().now().since(began) < CONNECTING => {
                     tokio::time::sleep(LOOK).await;
                 }
+                Ok(vote_in) if !vote_in.is_zero() => began = self.until_most_vote(vote_in, tell).await,
                 decided => return decided.map(drop),
             }
         }
+    }
+
+    /// Waits for the quarantines of most masters to end, for a moment. Returns when that was.
+    async fn until_most_vote(&self, vote_in: Duration, tell: &mut Tell) -> Moment {
+        tell.waits_for("most of the masters to have a vote", vote_in, self.clock().now());
+        tokio::time::sleep(vote_in.min(LOOK)).await;
+        self.clock().now()
     }
 
     /// Whether the member of this name answers.
@@ -200,9 +201,7 @@ impl Engine {
                 if vote_in.is_zero() {
                     self.until_carried(before).await?;
                 } else {
-                    tell.waits_for("most of the masters to have a vote", vote_in, self.clock().now());
-                    tokio::time::sleep(vote_in.min(LOOK)).await;
-                    began = self.clock().now();
+                    began = self.until_most_vote(vote_in, tell).await;
                 }
                 continue; // what was decided may be what somebody else proposed
             }
@@ -412,8 +411,8 @@ impl Engine {
     }
 
     /// Has the next generation chosen: the value that masters have accepted before, or else the
-    /// proposer's own, if it has one. If most members of its own generation are in quarantine, it
-    /// proposes nothing, and returns for how long.
+    /// proposer's own, if it has one. While most members have no vote yet, before or after the
+    /// change, nothing is accepted: it returns for how long.
     async fn decide(&self, newest: &MasterRecord, own: Option<OwnValue<'_>>) -> Result<Duration, SetError> {
         let barrier = own.as_ref().and_then(|own| own.barrier);
         let all = newest.members.len();
@@ -455,6 +454,10 @@ impl Engine {
                     )));
                 }
             };
+            let vote_in = self.votes_in(&newest.members, &promises).unwrap_or_default();
+            if !vote_in.is_zero() {
+                return Ok(vote_in);
+            }
             let is_chosen =
                 !self.is_over(newest) && self.phase_two(newest, proposal, next, &mut highest).await?;
             if is_chosen || self.is_over(newest) {
@@ -498,16 +501,20 @@ impl Engine {
         if let ChangeStep::Add { name, url } = own.step {
             self.read_candidate(name, url).await?;
         }
-        let trust = self.dispatcher.trust();
-        let time = trust.trusted().low;
-        let votes_in = trust.set().majority_votes_in(own.next, promises, time);
-        votes_in.map_err(|answered| {
+        self.votes_in(own.next, promises).map_err(|answered| {
             let names = own.next.names();
             let all = own.next.len();
             SetError::not_changed(format!(
                 "the set would be {names}, and {answered} of these {all} answer, which is no majority"
             ))
         })
+    }
+
+    /// For how long most of these members have no vote yet. An error says how many have answered.
+    fn votes_in(&self, members: &Members, promises: &Promises) -> Result<Duration, usize> {
+        let trust = self.dispatcher.trust();
+        let time = trust.trusted().low;
+        trust.set().majority_votes_in(members, promises, time)
     }
 
     /// Whether another client had the next generation chosen, or began another set.

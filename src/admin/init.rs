@@ -68,7 +68,9 @@ impl Engine {
             let trust = engine.dispatcher.trust();
             let _until_then = EndOnDrop(trust);
             trust.set().forget_misfits();
-            trust.set().recover(true);
+            // One that is not connected yet is not gone.
+            let awaited = engine.until_all_are_heard(CONNECTING).await;
+            trust.set().recover(Some(awaited));
             let needed = quorum(engine.dispatcher.voters().len());
             let mut tell = Tell::default();
             let goes_on = engine.until(needed, &mut tell, |trust| {
@@ -164,6 +166,20 @@ impl Engine {
                 tell.waits_for(&what, left, now);
             }
             self.until_seen(seen).await;
+        }
+    }
+
+    /// Waits until all masters have shown their records, each for at most this long. Returns those
+    /// that it waited for: the first record can be out of date.
+    pub(super) async fn until_all_are_heard(&self, at_most: Duration) -> MasterSet {
+        let mut awaited = MasterSet::default();
+        loop {
+            let voters = self.dispatcher.voters().masters;
+            if voters.without(awaited).is_empty() {
+                return awaited;
+            }
+            awaited = awaited.or(voters);
+            let _ = tokio::time::timeout(at_most, self.dispatcher.all_ready(voters)).await;
         }
     }
 
@@ -265,6 +281,6 @@ impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         let mut set = self.0.set();
         set.begin(None);
-        set.recover(false);
+        set.recover(None);
     }
 }

@@ -124,11 +124,11 @@ impl Set {
         if is_over && has_held { Choice::Own } else { Choice::NoBarrier }
     }
 
-    /// For how long most masters of the next generation have no vote yet, at this time (us). An
-    /// error says how many of them answered.
+    /// For how long most of these members have no vote yet, at this time (us). An error says how
+    /// many of them answered.
     pub(crate) fn majority_votes_in(
         &self,
-        next: &Members,
+        members: &Members,
         promises: &Promises,
         time: u64,
     ) -> Result<Duration, usize> {
@@ -139,9 +139,9 @@ impl Set {
             let its = |index| self.record_of(index).filter(is_it);
             joins.or_else(|| promises.masters().find_map(its)).map(left)
         };
-        let mut answered: Vec<Duration> = next.iter().filter_map(|(id, _)| votes_in(*id)).collect();
+        let mut answered: Vec<Duration> = members.iter().filter_map(|(id, _)| votes_in(*id)).collect();
         answered.sort_unstable();
-        answered.get(next.len() / 2).copied().ok_or(answered.len())
+        answered.get(members.len() / 2).copied().ok_or(answered.len())
     }
 
     /// The masters among these that are on the previous list, and their incarnations.

@@ -163,9 +163,10 @@ impl Set {
         Some(self.proposer.begin(set, generation, masters, self.losses, ballot))
     }
 
-    /// With true, masters that lost their state rejoin without the members that do not answer.
-    pub(crate) fn recover(&mut self, recovers: bool) {
-        self.recovers = recovers;
+    /// From now on masters that lost their state rejoin without those among `awaited` that do not
+    /// answer. With `None` not any more.
+    pub(crate) fn recover(&mut self, awaited: Option<MasterSet>) {
+        self.awaited = awaited;
     }
 
     /// An operator adds the master of this name, which has to answer from now on. Returns its

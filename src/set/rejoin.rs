@@ -68,7 +68,7 @@ impl Case<'_> {
                 "it may have forgotten what it knew of its set, and the others are to say what they know";
             return Verdict::AwaitPeers(why.to_owned());
         };
-        let Set { proposer, recovers, terms, .. } = self.set;
+        let Set { proposer, terms, .. } = self.set;
         let all = newest.members.len();
         let record = self.renewed(newest).carried(newest, member, self.ids.stamp.clone());
         let own = self.reading.record.as_ref();
@@ -86,11 +86,16 @@ impl Case<'_> {
         let with_records = self.set.members_with_records(newest);
         let kept = with_records.or(promised).len();
         let keeps = found.is_some() && with_records.has(self.index);
-        if keeps && (kept * 2 > all || *recovers) {
+        let recovers = self.set.awaited.is_some();
+        if keeps && (kept * 2 > all || recovers) {
             return rejoin(AcceptorWrite::Kept);
         }
-        if *recovers {
+        if recovers {
             return rejoin(AcceptorWrite::New(proposer.handed_on(promised)));
+        }
+        if kept * 2 > all {
+            let why = "it has no record any more, and the masters that keep theirs have to rejoin first";
+            return Verdict::AwaitPeers(why.to_owned());
         }
         self.lost_set(all - kept, all)
     }
@@ -131,13 +136,14 @@ impl Case<'_> {
         Some(self.set.members().filter(keeps_state).map(|(index, _)| index).collect())
     }
 
-    /// A member that neither promised nor lost its state as well. While an operator recovers the
-    /// set, only members count that answer.
+    /// A member that neither promised nor lost its state as well, and is not gone.
     fn missing(&self, newest: &MasterRecord, promised: MasterSet) -> Option<&Peer> {
-        let is_gone =
-            |peer: &Peer| self.set.recovers && recent(peer.reading.as_ref(), self.reading.time).is_none();
+        let is_gone = |index: MasterIndex, peer: &Peer| {
+            let was_awaited = self.set.awaited.is_some_and(|awaited| awaited.has(index));
+            was_awaited && recent(peer.reading.as_ref(), self.reading.time).is_none()
+        };
         let is_missing = |(index, peer): &(MasterIndex, &Peer)| {
-            !promised.has(*index) && !self.lost_state_too(*index, &newest.set) && !is_gone(peer)
+            !promised.has(*index) && !self.lost_state_too(*index, &newest.set) && !is_gone(*index, peer)
         };
         self.set.members().find(is_missing).map(|(_, peer)| peer)
     }

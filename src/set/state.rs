@@ -32,8 +32,9 @@ pub(crate) struct Set {
     pub(super) proposer: Proposer,
     /// Set while an `init` runs.
     pub(super) beginning: Option<Beginning>,
-    /// Whether an operator has said that members which do not answer are gone for good.
-    pub(super) recovers: bool,
+    /// Set while an operator recovers the set: the masters that have had time to answer. Those that
+    /// have not answered are gone for good, as the operator says.
+    pub(super) awaited: Option<MasterSet>,
     pub(super) joining: Option<Joining>,
     /// How many state losses this client has seen, of all masters.
     pub(super) losses: u64,
@@ -91,7 +92,7 @@ impl Set {
             sets_left: 0,
             proposer: Proposer::default(),
             beginning: None,
-            recovers: false,
+            awaited: None,
             joining: None,
             losses: 0,
             news: 0,

@@ -485,6 +485,22 @@ async fn a_master_does_not_leave_while_most_of_those_that_stay_have_no_vote() {
     redlock.lock("l").acquire().await.unwrap().release().await.unwrap();
 }
 
+/// A master in quarantine accepts nothing. Two of four are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_waits_until_most_masters_can_accept_it() {
+    let mut servers = Masters::start(4);
+    let urls = urls(&servers.iter().collect::<Vec<_>>());
+    let redlock = begun(client(&servers.iter().collect::<Vec<_>>()), Init::new()).await;
+    for index in [0, 1] {
+        servers[index].restart();
+        let is_quarantined =
+            async || matches!(redlock.master_status()[index].standing, Standing::Quarantined { .. });
+        until("it to be in quarantine", is_quarantined).await;
+    }
+    redlock.change_members(SetChange::remove(urls[0].clone())).await.unwrap();
+    assert_eq!(names(&redlock), urls[1..]);
+}
+
 /// The other two may have heard of the lock, and a fifth may join.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_is_not_broken_by_half_of_four_masters() {

@@ -495,22 +495,42 @@ fn a_client_with_other_terms_gives_no_master_its_record_again() {
     }
 }
 
+/// They restarted.
+#[test]
+fn a_master_without_a_record_waits_until_those_that_keep_theirs_have_rejoined() {
+    let dice = Dice::new(1);
+    let (mut client, mut masters) = known_set(&dice);
+    masters[0].record = None;
+    [1, 2].map(|index| restart(&mut masters[index]));
+    for index in [0, 1, 2] {
+        client.hello(index.into(), &masters, 5, dice.ids());
+    }
+    client.ask_for_promises(&mut masters, 5, &dice);
+    for index in [1, 2] {
+        client.hello(index.into(), &masters, 5, dice.ids());
+    }
+    let verdict = client.hello(0.into(), &masters, 5, dice.ids());
+    assert!(matches!(&verdict, Verdict::AwaitPeers(why) if why.contains("rejoin first")), "{verdict:?}");
+    connect_often(&mut client, &mut masters, &[6, 7 + quarantine()], &dice);
+    assert_eq!(client.voters(&masters, 7 + quarantine()), [0, 1, 2]);
+}
+
 /// An operator says that the members that answer are enough.
 #[test]
 fn what_most_forgot_goes_on_without_those_that_are_gone_where_a_person_says_so() {
     let dice = Dice::new(1);
-    for recovers in [false, true] {
+    for (awaited, goes_on) in [(None, false), (Some(indices([0, 1])), false), (Some(indices([2])), true)] {
         let mut masters = set(&dice);
         masters[0].record = None;
         let mut client = Client::new(&[0, 1, 2], None);
-        client.set.recover(recovers);
+        client.set.recover(awaited);
         for now in [5, 5, 5 + quarantine()] {
             client.connect(1, &mut masters, now, &dice); // the third one is dead
             client.connect(0, &mut masters, now, &dice);
         }
         let now = 5 + quarantine();
         assert_eq!(client.voters(&masters, now - 1), [1]);
-        assert_eq!(client.voters(&masters, now), if recovers { &[0, 1][..] } else { &[1] });
+        assert_eq!(client.voters(&masters, now), if goes_on { &[0, 1][..] } else { &[1] });
     }
 }
 
@@ -521,7 +541,7 @@ fn recover_waits_for_a_member_that_answers() {
     let mut masters = set(&dice);
     masters[0].record = None;
     let mut client = Client::new(&[0, 1, 2], None);
-    client.set.recover(true);
+    client.set.recover(Some(client.met()));
     client.connect(2, &mut masters, 5, &dice);
     client.connections[2.into()] = FakeConnection::Closed; // it promises nothing yet
     client.connect(1, &mut masters, 5, &dice);
