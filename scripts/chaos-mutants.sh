@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Puts known bugs back, one at a time, and checks that chaos on real servers finds each of them: chaos/mutants/README.md.
 #
-#   scripts/chaos-mutants.sh                     every bug, with the seeds from 1 to 20, up to the first one that finds it
+#   scripts/chaos-mutants.sh                     every bug, with the seeds from 1 to 40, up to the first one that finds it
 #   scripts/chaos-mutants.sh NAME...             these only
 #   scripts/chaos-mutants.sh --count [NAME...]   how many of the seeds from 1 to 5 find it, for the table
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . scripts/need-redis.sh
 
 TABLE=chaos/mutants/README.md
-SEEDS=20
+SEEDS=40
 COUNTED=5
 # Runs at a time: they mostly wait, for leases and for faults.
 AT_A_TIME=4
