@@ -120,14 +120,18 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
         out!("all masters are there, and know their set: there is nothing to recover");
         return Ok(exit::OK);
     }
-    let do_not = if silent == 1 { "does not" } else { "do not" };
-    let question = format!(
-        "{silent} of {all} masters {do_not} answer, and the set would go on without them. If one of them is \
-         not gone, but cut off, two sets may go on, and two may hold a lock. Are they gone for good?"
-    );
+    let risk = match silent {
+        0 => "All masters answer. A change of the set that only masters without a record knew is forgotten. Go on?"
+            .to_owned(),
+        _ => format!(
+            "{silent} of {all} masters {} answer, and the set would go on without them. If one of them is \
+             not gone, but cut off, two sets may go on, and two may hold a lock. Are they gone for good?",
+            if silent == 1 { "does not" } else { "do not" }
+        ),
+    };
     if !args.yes
-        && !ask::is_confirmed(&question).ok_or_else(|| {
-            Failure::new(exit::REFUSED, format!("only a person can say so: {question} If so: --yes"))
+        && !ask::is_confirmed(&risk).ok_or_else(|| {
+            Failure::new(exit::REFUSED, format!("only a person can say so: {risk} If so: --yes"))
         })?
     {
         return Err(Failure::new(exit::REFUSED, "nothing was changed"));

@@ -445,7 +445,8 @@ impl Engine {
                     own.next.clone()
                 }
                 (Choice::NoBarrier, _) => {
-                    return Err(SetError::unfinished("a master forgot meanwhile what it knew"));
+                    let why = "too few masters of the list before kept what they knew";
+                    return Err(SetError::unfinished(why));
                 }
                 (Choice::NoMajority, _) => {
                     let count = promises.by.len();

@@ -501,7 +501,7 @@ fn a_master_without_a_record_waits_until_those_that_keep_theirs_have_rejoined() 
     let dice = Dice::new(1);
     let (mut client, mut masters) = known_set(&dice);
     masters[0].record = None;
-    [1, 2].map(|index| restart(&mut masters[index]));
+    masters[1..3].iter_mut().for_each(restart);
     for index in [0, 1, 2] {
         client.hello(index.into(), &masters, 5, dice.ids());
     }
