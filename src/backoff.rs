@@ -31,7 +31,7 @@ impl Backoff {
 }
 
 /// A time between half of `full` and all of it.
-fn jittered(full: Duration, random: u64) -> Duration {
+pub(crate) fn jittered(full: Duration, random: u64) -> Duration {
     let share = (random >> 11) as f64 / (1u64 << 53) as f64; // [0, 1)
     full.mul_f64(0.5 + share / 2.0)
 }

@@ -40,7 +40,7 @@ impl Engine {
         }
         let mut denied = None;
         if let Some(first) = self.attempt_at_once(&acquire) {
-            let granted = match first.until_granted().await {
+            let granted = match first.decided().await {
                 Ok(attempt) if attempt.has_token() => attempt.grant(request.renewal.clone()),
                 Ok(attempt) => self.run_until_taken(attempt.agree_and_grant(), &request.renewal).await,
                 Err(error) => Err(error),

@@ -170,23 +170,17 @@ impl Attempt {
 
     /// Whether a round that was granted has its token, so that there is nothing more to ask.
     pub(super) fn has_token(&self) -> bool {
-        self.confirmed.is_some()
-            || self.hold_state.holds > 0
-            || matches!(self.round().tokens(), Tokens::Agreed(_))
+        self.hold_state.holds > 0 || matches!(self.round().tokens(), Tokens::Agreed(_))
     }
 
-    /// Makes a grant of a round that was granted, once a majority has the same token. Nothing
-    /// renews it yet. Their tokens differ where the last grant reached some of the masters only, or
-    /// where several owners were granted at the same time. Then the highest one is written to all
-    /// that granted.
+    /// Makes a grant of a round that was granted and does not [have its token](Attempt::has_token),
+    /// once a majority has the same one. Nothing renews it yet. Their tokens differ where the last
+    /// grant reached some of the masters only, or where several owners were granted at the same
+    /// time. Then the highest one is written to all that granted.
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
-        if !self.has_token() {
-            let patience = slowest(&self.round().votes()) * 2;
-            let _ = tokio::time::timeout(patience, self.round().until_all()).await; // a late vote may have a higher one
-        }
-        if !self.has_token()
-            && let Tokens::Split(highest) = self.round().tokens()
-        {
+        let patience = slowest(&self.round().votes()) * 2;
+        let _ = tokio::time::timeout(patience, self.round().until_all()).await; // a late vote may have a higher one
+        if let Tokens::Split(highest) = self.round().tokens() {
             let dispatcher = &self.engine.dispatcher;
             let hold = &self.hold;
             let kept = self.kept();

@@ -32,17 +32,6 @@ const RETRY: (Duration, Duration) = (Duration::from_millis(20), Duration::from_s
 /// for as long as it lives.
 const REFUSED_FOR: Duration = Duration::from_secs(60);
 
-/// How hard to try on one master.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effort {
-    /// The master has nothing of ours that we know of: it is sent a vote, so nothing at all if it
-    /// is known to be out of reach.
-    Once,
-    /// The master may have our entry: it is sent a clean-up, across reconnects, until it has
-    /// answered, or the entry is over.
-    UntilAcknowledged,
-}
-
 /// A waiter takes back what some masters granted, and goes on waiting.
 #[derive(Debug)]
 pub(super) struct Withdrawal {
@@ -91,24 +80,20 @@ impl Engine {
         let release = self.clean_up_op(hold, op.clone(), hold_state.expires_by, epoch);
         let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
         let votes = || Some(round.clone());
+        let timeout = self.dispatcher.timeout();
+        let [once_only, until_answered] = [CallKind::Vote { timeout }, CallKind::CleanUp { timeout }];
         let mut until_acknowledged = hold_state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // The place is taken by the first message only: a later one may come when the waiter
             // has left.
             let withdraw = Op::Withdraw { leaving, place };
             let from = from.and(until_acknowledged);
-            self.clean_up_beginning_with(
-                from,
-                &withdraw,
-                release.clone(),
-                Effort::UntilAcknowledged,
-                votes(),
-            );
+            self.clean_up_beginning_with(from, &withdraw, release.clone(), until_answered, votes());
             until_acknowledged = until_acknowledged.without(from);
         }
         let once = once.without(hold_state.maybe_held_on);
-        self.clean_up_beginning_with(once, &op, release.clone(), Effort::Once, votes());
-        self.clean_up_beginning_with(until_acknowledged, &op, release, Effort::UntilAcknowledged, votes());
+        self.clean_up_beginning_with(once, &op, release.clone(), once_only, votes());
+        self.clean_up_beginning_with(until_acknowledged, &op, release, until_answered, votes());
         for index in round.voters.masters.without(hold_state.maybe_held_on.or(once)).iter() {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
@@ -147,34 +132,32 @@ impl Engine {
     /// Sends some masters a clean-up, until they acknowledge it.
     pub(super) fn clean_up_on(self: &Arc<Self>, to: MasterSet, clean_up: CleanUpOp) {
         let op = clean_up.op.clone();
-        self.clean_up_beginning_with(to, &op, clean_up, Effort::UntilAcknowledged, None);
+        let timeout = self.dispatcher.timeout();
+        self.clean_up_beginning_with(to, &op, clean_up, CallKind::CleanUp { timeout }, None);
     }
 
-    /// Sends some masters `first`, and then, where that was not acknowledged, `clean_up`, unless
-    /// the effort is to try once. The answers to `first` are counted as `votes`.
+    /// Sends some masters `first`. If that is a clean-up, the masters may have our entry: each is
+    /// sent `clean_up`, across reconnects, until it has acknowledged one of the two, or the entry
+    /// is over. The answers to `first` are counted as `votes`.
     fn clean_up_beginning_with(
         self: &Arc<Self>,
         to: MasterSet,
         first: &Op,
         clean_up: CleanUpOp,
-        effort: Effort,
+        call_kind: CallKind,
         votes: Option<Arc<Round>>,
     ) {
         if to.is_empty() {
             return;
         }
-        let timeout = self.dispatcher.timeout();
-        let call_kind = match effort {
-            Effort::Once => CallKind::Vote { timeout },
-            Effort::UntilAcknowledged => CallKind::CleanUp { timeout },
-        };
-        if effort == Effort::UntilAcknowledged {
+        if call_kind.is_clean_up() {
             for index in to.iter() {
                 self.unacknowledged[index].fetch_add(1, Ordering::Relaxed);
             }
         }
         let under_way = self.tasks.token();
-        let sink = CleanUpSink { engine: self.clone(), clean_up, effort, votes, _under_way: under_way };
+        let is_repeated = call_kind.is_clean_up();
+        let sink = CleanUpSink { engine: self.clone(), clean_up, is_repeated, votes, _under_way: under_way };
         let sink = Arc::new(sink);
         let CleanUpOp { lock, round_number, .. } = &sink.clean_up;
         self.dispatcher.send_op(to, lock, *round_number, first, call_kind, sink.clone());
@@ -245,7 +228,8 @@ impl Engine {
 struct CleanUpSink {
     engine: Arc<Engine>,
     clean_up: CleanUpOp,
-    effort: Effort,
+    /// Until it is acknowledged.
+    is_repeated: bool,
     votes: Option<Arc<Round>>,
     /// A shutdown waits while this lives.
     _under_way: TaskTrackerToken,
@@ -257,9 +241,9 @@ impl ReplySink for CleanUpSink {
     }
 
     fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, _time: Option<u64>) {
-        let is_last = self.effort == Effort::Once || !is_overdue(&answer);
+        let is_last = !is_overdue(&answer);
         let outcome = outcome(answer);
-        if is_last && self.effort == Effort::UntilAcknowledged {
+        if self.is_repeated && is_last {
             let engine = &self.engine;
             let clean_up = &self.clean_up;
             let patience_ends = engine.clock().now() + REFUSED_FOR;

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::leases::Leases;
-use crate::backoff::Backoff;
+use crate::backoff::jittered;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::executor::Executor;
@@ -135,9 +135,9 @@ impl Engine {
     /// Whether a caller may attempt at once: no caller of this client is in line for the lock, and
     /// the client is not subscribed to a quorum of its masters. While it is, for whichever lock, a
     /// caller attempts as a waiter does, with a place in the queues, so that it is woken if it is
-    /// refused.
+    /// refused. (That takes a task and the full script.)
     pub(super) fn may_attempt_at_once(&self, kind: Kind, name: &Arc<str>) -> bool {
-        !self.hub.hears() && !self.local_queues.has(kind.word(), name)
+        !self.hub.is_subscribed() && !self.local_queues.has(kind.word(), name)
     }
 
     /// Runs `operation` to its end on the client's own runtime, whether or not the caller still
@@ -194,7 +194,7 @@ impl Engine {
     /// A time between half of `full` and all of it, so that clients which began together spread
     /// out.
     pub(crate) fn jittered(&self, full: Duration) -> Duration {
-        Backoff::new(full, full).delay(self.random.next_u64())
+        jittered(full, self.random.next_u64())
     }
 
     /// Refuses every acquire, and ends those that wait. Resolves when all other operations that are

@@ -22,20 +22,19 @@ pub(super) struct FirstAttempt {
 }
 
 struct State {
-    progress: AttemptProgress,
+    /// `None` while the votes are being looked at, and when the caller has taken it.
+    progress: Option<Progress>,
     waker: Option<Waker>,
     /// A shutdown waits while this lives: until the decision.
     under_way: Option<TaskTrackerToken>,
 }
 
-/// How far the attempt is. Whoever drops it undoes it.
-enum AttemptProgress {
+/// How far the attempt is. Dropping it undoes the attempt.
+enum Progress {
     Voting(Attempt),
     Decided(Result<Attempt, Error>),
     /// The vote was split.
     Resolving(BoxFuture<'static, Result<Attempt, Error>>),
-    /// The votes are being looked at, or the caller has taken the attempt.
-    Deciding,
 }
 
 impl FirstAttempt {
@@ -46,11 +45,8 @@ impl FirstAttempt {
     ) -> Self {
         let round = attempt.round().clone();
         let under_way = Some(under_way);
-        let state = Arc::new(Mutex::new(State {
-            progress: AttemptProgress::Voting(attempt),
-            waker: None,
-            under_way,
-        }));
+        let state =
+            Arc::new(Mutex::new(State { progress: Some(Progress::Voting(attempt)), waker: None, under_way }));
         let deciding = state.clone();
         let waking = caller_waker.clone();
         round.call_on_decision(move |decision| on_decision(&deciding, decision, &waking));
@@ -58,48 +54,43 @@ impl FirstAttempt {
     }
 
     /// Waits for the decision. Returns the attempt, to make a grant of, or why there is none.
-    pub(super) async fn until_granted(self) -> Result<Attempt, Error> {
+    pub(super) async fn decided(self) -> Result<Attempt, Error> {
         let progress = poll_fn(|cx| {
             self.caller_waker.wake_rest();
             let mut state = self.state.lock();
-            if matches!(state.progress, AttemptProgress::Voting(_) | AttemptProgress::Deciding) {
-                state.waker = Some(cx.waker().clone());
-                return Poll::Pending;
+            match state.progress.take() {
+                Some(Progress::Decided(decided)) => return Poll::Ready(Ok(decided)),
+                Some(Progress::Resolving(resolving)) => return Poll::Ready(Err(resolving)),
+                voting => state.progress = voting,
             }
-            Poll::Ready(state.take())
+            state.waker = Some(cx.waker().clone());
+            Poll::Pending
         });
         match progress.await {
-            AttemptProgress::Decided(decided) => decided,
-            AttemptProgress::Resolving(resolving) => resolving.await,
-            AttemptProgress::Voting(_) | AttemptProgress::Deciding => unreachable!("it is pending"),
+            Ok(decided) => decided,
+            Err(resolving) => resolving.await,
         }
-    }
-}
-
-impl State {
-    fn take(&mut self) -> AttemptProgress {
-        std::mem::replace(&mut self.progress, AttemptProgress::Deciding)
     }
 }
 
 impl Drop for FirstAttempt {
     fn drop(&mut self) {
-        let progress = self.state.lock().take();
+        let progress = self.state.lock().progress.take();
         drop(progress); // unlocked
     }
 }
 
 /// Called with the decision: see `call_on_decision`.
 fn on_decision(state: &Mutex<State>, decision: Decision, caller_waker: &CallerWaker) {
-    let AttemptProgress::Voting(attempt) = state.lock().take() else { return };
+    let Some(Progress::Voting(attempt)) = state.lock().progress.take() else { return };
     let progress = match decision {
         Decision::Denied if attempt.is_to_resolve() => {
-            AttemptProgress::Resolving(attempt.resolve_in_background().boxed())
+            Progress::Resolving(attempt.resolve_in_background().boxed())
         }
-        _ => AttemptProgress::Decided(attempt.outcome(decision)),
+        _ => Progress::Decided(attempt.outcome(decision)),
     };
     let mut state = state.lock();
-    state.progress = progress;
+    state.progress = Some(progress);
     let waker = state.waker.take();
     let under_way = state.under_way.take();
     drop(state);

@@ -41,12 +41,12 @@ use super::grant::Grant;
 use super::pauses::{ForeignHolder, next_look};
 use super::queue_place::QueuePlace;
 use super::request::{Acquire, Request, may_be_granted_later};
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, jittered};
 use crate::error::{Error, Holder};
 use crate::round::verdict::quorum_holder;
 use crate::round::{Decision, has_free_permit};
 use crate::vote::{Outcome, Refusal, Vote, Votes};
-use crate::wake::{Denial, ForeignWakes, LocalSlot, Subscription, WakeHandle};
+use crate::wake::{ForeignWakes, LastHolder, LocalSlot, Subscription, WakeHandle};
 use crate::wire::{Arrival, Ticket};
 
 /// Delays between attempts where waiters cannot be woken: the first is some ten round trips on a
@@ -154,7 +154,7 @@ impl Wait {
             self.line_up().await?;
         }
         if let Some(error) = denied
-            && (!self.queues() || !self.engine.hub.hears())
+            && (!self.queues() || !self.engine.hub.is_subscribed())
         {
             // No ticket has this number, so no master wakes it. The hub sets `must_ask` on it once
             // a quorum of subscriptions stands: then ask.
@@ -232,7 +232,7 @@ impl Wait {
             Some(()) = OptionFuture::from(entered) => return Ok(()),
             () = self.engine.until_counterpart_stands(self.request()) => return Ok(()),
             () = tokio::time::sleep(self.left()) => {
-                if let Some(Denial { holder, votes }) = slot.last() {
+                if let Some(LastHolder { holder, votes }) = slot.last() {
                     return Err(self.timed_out(holder, votes));
                 } // otherwise no waiter has asked yet: this one asks once
             }
@@ -264,7 +264,7 @@ impl Wait {
             decision = attempt.resolve_split_vote(Some(wake_handle)).await;
         }
         if decision == Decision::Granted {
-            return attempt.agree_and_grant().await;
+            return if attempt.has_token() { attempt.grant(None) } else { attempt.agree_and_grant().await };
         }
         let error = attempt.denied();
         self.place = attempt.withdraw();
@@ -274,7 +274,7 @@ impl Wait {
     /// Whether to take a place in the queues. Not if the masters cannot wake the waiter, or if it
     /// asks for the last time.
     fn may_be_woken(&self) -> bool {
-        self.slot.is_some() && !self.left().is_zero() && self.engine.hub.hears()
+        self.slot.is_some() && !self.left().is_zero() && self.engine.hub.is_subscribed()
     }
 
     /// Waits until it is time for the next attempt.
@@ -325,7 +325,7 @@ impl Wait {
             self.place.is_some() && self.foreign_wakes.as_ref().is_none_or(ForeignWakes::hears);
         let look = next_look(votes, self.request().kind.looks_every())
             .filter(|_| can_be_woken && self.guesses == 0)
-            .map(|look| look + Backoff::new(JITTER, JITTER).delay(random).min(look / 10 + POLL.0));
+            .map(|look| look + jittered(JITTER, random).min(look / 10 + POLL.0));
         let foreign = self.until_foreign_look(votes, random);
         look.into_iter().chain(foreign).min().unwrap_or_else(|| self.backoff.delay(random))
     }
@@ -342,7 +342,7 @@ impl Wait {
     /// Notes for the waiters behind it in line who has the lock.
     fn note_for_line(&self, error: &Error) {
         if let (Some(slot), Error::Held { holder, votes, .. }) = (&self.slot, error) {
-            slot.note(Denial { holder: holder.clone(), votes: votes.clone() });
+            slot.note(LastHolder { holder: holder.clone(), votes: votes.clone() });
         }
     }
 

@@ -1,5 +1,14 @@
 //! The way to one master, an independent Redis server, behind a trait. Nothing outside this folder
 //! names the redis crate.
+//!
+//! - `contract.rs`: the trait [`Master`]; `masters.rs`: those of a client.
+//! - `state.rs`, pure: the state of a link, what it sends next and whom it answers. `pending.rs` has
+//!   its calls, in order, until they are answered.
+//! - `driver.rs`: the task that moves a link's bytes; `transport.rs` packs and reads them.
+//! - `session.rs` opens a connection: `address.rs` and `dial.rs` find the server, `login.rs` and
+//!   `password.rs` log in, `hello.rs` makes the handshake that `set/` decides, with the questions of
+//!   `asks.rs`.
+//! - `listen.rs`: a connection for wake-ups.
 
 mod address;
 mod asks;

@@ -79,9 +79,9 @@ impl Pending {
         self.call.as_ref().is_some_and(|call| call.hot.is_some())
     }
 
-    /// The keys that it is about.
+    /// The keys that it is sent with: its hashes, and for the full script also their queues.
     fn keys(&self) -> impl Iterator<Item = &str> {
-        self.call.iter().flat_map(|call| call.words.keys())
+        self.call.iter().flat_map(|call| call.words_for(self.script()).keys())
     }
 
     /// Whether it is to be sent again, to the full script: the hot one left it, or a part of it; or

@@ -161,25 +161,25 @@ impl Round {
     /// Waits until a quorum has granted or can no longer be reached. Dropping the future loses no
     /// vote.
     pub(crate) async fn decision(&self) -> Decision {
-        self.reach(Until::Decision).await;
+        self.wait_for(Until::Decision).await;
         self.counted().decision()
     }
 
     /// Waits for every vote.
     pub(crate) async fn until_all(&self) {
-        self.reach(Until::End).await;
+        self.wait_for(Until::End).await;
     }
 
     /// Waits until the masters that did not say "not yours" are no quorum, or for every vote.
     pub(crate) async fn until_certain(&self) {
-        self.reach(Until::Certainty).await;
+        self.wait_for(Until::Certainty).await;
     }
 
-    async fn reach(&self, until: Until) {
+    async fn wait_for(&self, until: Until) {
         poll_fn(|cx| {
             self.context.caller_waker.wake_rest();
             let mut counted = self.counted();
-            if counted.has_reached(until) {
+            if counted.is_reached(until) {
                 return Poll::Ready(());
             }
             counted.waiter = Some((until, Awaiting::Task(cx.waker().clone())));
@@ -303,7 +303,7 @@ impl Round {
             }
             let due = counted.clean_up_due(index.into());
             let clean_up = due.zip(counted.vote_clean_up.as_ref().map(|late| late.clean_up.clone()));
-            (counted.reached(), clean_up)
+            (counted.take_waiter(), clean_up)
         };
         self.notify(waiter); // unlocked
         if let Some((due, clean_up)) = clean_up {
@@ -335,7 +335,7 @@ impl Round {
         let waiter = {
             let mut counted = self.counted();
             counted.waiter = Some((Until::Decision, Awaiting::Callback(Box::new(callback))));
-            counted.reached()
+            counted.take_waiter()
         };
         self.notify(waiter);
     }
@@ -432,9 +432,9 @@ impl Counted {
     }
 
     /// Takes the waiting caller, if what it waits for is reached.
-    fn reached(&mut self) -> Option<Awaiting> {
+    fn take_waiter(&mut self) -> Option<Awaiting> {
         let (until, _) = self.waiter.as_ref()?;
-        if self.has_reached(*until) { self.waiter.take().map(|(_, waiter)| waiter) } else { None }
+        if self.is_reached(*until) { self.waiter.take().map(|(_, waiter)| waiter) } else { None }
     }
 
     fn decision(&self) -> Decision {
@@ -442,7 +442,7 @@ impl Counted {
         decide(masters, self.granted, masters - self.granted - self.pending)
     }
 
-    fn has_reached(&self, until: Until) -> bool {
+    fn is_reached(&self, until: Until) -> bool {
         let enough = match until {
             Until::Decision => self.decision() != Decision::Open,
             Until::Certainty => surely_lost(self.cast.len(), self.not_yours),

@@ -94,7 +94,7 @@ impl WakeHub {
     }
 
     /// Whether this client is subscribed to a quorum of the masters.
-    pub(crate) fn hears(&self) -> bool {
+    pub(crate) fn is_subscribed(&self) -> bool {
         let state = self.state.lock();
         state.is_quorum(state.subscribed)
     }

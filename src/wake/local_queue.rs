@@ -28,12 +28,12 @@ struct LocalQueue {
     /// serves waiters in order, and a cancelled one costs nobody their place.
     turns: Arc<Semaphore>,
     length: usize,
-    last_denial: Option<Denial>,
+    last_holder: Option<LastHolder>,
 }
 
 /// Who had the lock when a waiter last asked the masters.
 #[derive(Clone, Debug)]
-pub(crate) struct Denial {
+pub(crate) struct LastHolder {
     pub(crate) holder: Box<Holder>,
     pub(crate) votes: Votes,
 }
@@ -56,7 +56,7 @@ impl LocalQueues {
         let queue = queues.entry(key.clone()).or_insert_with(|| LocalQueue {
             turns: Arc::new(Semaphore::new(abreast)),
             length: 0,
-            last_denial: None,
+            last_holder: None,
         });
         if queue.length >= self.limit {
             return Err(self.limit);
@@ -93,15 +93,15 @@ impl LocalSlot {
     }
 
     /// Notes who has the lock, for the errors of the others in the queue.
-    pub(crate) fn note(&self, denial: Denial) {
+    pub(crate) fn note(&self, last: LastHolder) {
         if let Some(queue) = self.queues.lock().get_mut(&self.key) {
-            queue.last_denial = Some(denial);
+            queue.last_holder = Some(last);
         }
     }
 
     /// Who had the lock when a waiter last asked the masters.
-    pub(crate) fn last(&self) -> Option<Denial> {
-        self.queues.lock().get(&self.key).and_then(|queue| queue.last_denial.clone())
+    pub(crate) fn last(&self) -> Option<LastHolder> {
+        self.queues.lock().get(&self.key).and_then(|queue| queue.last_holder.clone())
     }
 }
 

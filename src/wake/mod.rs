@@ -11,4 +11,4 @@ mod local_queue;
 
 pub(crate) use foreign_wakes::ForeignWakes;
 pub(crate) use hub::{Subscription, WakeHandle, WakeHub};
-pub(crate) use local_queue::{Denial, LocalQueues, LocalSlot};
+pub(crate) use local_queue::{LastHolder, LocalQueues, LocalSlot};

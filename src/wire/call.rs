@@ -79,6 +79,10 @@ impl CallKind {
         let (Self::Vote { timeout } | Self::CleanUp { timeout }) = self;
         timeout
     }
+
+    pub(crate) fn is_clean_up(self) -> bool {
+        matches!(self, Self::CleanUp { .. })
+    }
 }
 
 /// The words of one operation: its keys first, then its arguments. They are kept in RESP, as they
