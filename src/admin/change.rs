@@ -78,7 +78,8 @@ impl Engine {
             let _only_one = engine.changing.lock().await;
             let _until_then = EndJoining(&engine);
             engine.until_set_is_known(engine.clock().now()).await?;
-            engine.until_all_are_heard(engine.dispatcher.timeout()).await;
+            let timeout = engine.dispatcher.timeout();
+            engine.until_voters(timeout, |voters| engine.dispatcher.all_ready(voters)).await;
             let newest = engine.until_set_is_known(engine.clock().now()).await?;
             for step in &mut steps {
                 engine.look_up(step, &newest)?;

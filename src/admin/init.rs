@@ -69,7 +69,7 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.set().forget_misfits();
             // One that is not connected yet is not gone.
-            let awaited = engine.until_all_are_heard(CONNECTING).await;
+            let awaited = engine.until_voters(CONNECTING, |_| engine.until_all_answered()).await;
             trust.set().recover(Some(awaited));
             let needed = quorum(engine.dispatcher.voters().len());
             let mut tell = Tell::default();
@@ -169,9 +169,13 @@ impl Engine {
         }
     }
 
-    /// Waits until all masters have shown their records, each for at most this long. Returns those
-    /// that it waited for: the first record can be out of date.
-    pub(super) async fn until_all_are_heard(&self, at_most: Duration) -> MasterSet {
+    /// Waits until all voters `are_there`, each for at most this long. Returns those that it waited
+    /// for: there may be more than at first, as the first record can be out of date.
+    pub(super) async fn until_voters<F: Future<Output = ()>>(
+        &self,
+        at_most: Duration,
+        are_there: impl Fn(MasterSet) -> F,
+    ) -> MasterSet {
         let mut awaited = MasterSet::default();
         loop {
             let voters = self.dispatcher.voters().masters;
@@ -179,7 +183,18 @@ impl Engine {
                 return awaited;
             }
             awaited = awaited.or(voters);
-            let _ = tokio::time::timeout(at_most, self.dispatcher.all_ready(voters)).await;
+            let _ = tokio::time::timeout(at_most, are_there(voters)).await;
+        }
+    }
+
+    async fn until_all_answered(&self) {
+        let trust = self.dispatcher.trust();
+        loop {
+            let seen = trust.record_seen.notified();
+            if trust.set().all_answered() {
+                return;
+            }
+            self.until_seen(seen).await;
         }
     }
 
