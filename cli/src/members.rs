@@ -109,7 +109,9 @@ async fn show(masters: MasterArgs) -> Result<(Code, usize, usize), Failure> {
             None => out!("{:<width$}", master.master),
         }
     }
-    let silent = report.masters.iter().filter(|master| master.round_trip.is_none()).count();
+    let fails = |finding: &Finding| finding.severity == Severity::Fail && finding.about != "record";
+    let is_silent = |master: &&Examined| master.round_trip.is_none() || master.findings.iter().any(fails);
+    let silent = report.masters.iter().filter(is_silent).count();
     Ok((code(&report, set), silent, report.masters.len()))
 }
 
@@ -121,8 +123,11 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
         return Ok(exit::OK);
     }
     let risk = match silent {
-        0 => "All masters answer. A change of the set that only masters without a record knew is forgotten. Go on?"
-            .to_owned(),
+        0 => {
+            "All masters answer. The set would go on by the records that are left, and without a master that \
+              stops to answer now. A change that only masters without a record knew is forgotten. Go on?"
+                .to_owned()
+        }
         _ => format!(
             "{silent} of {all} masters {} answer, and the set would go on without them. If one of them is \
              not gone, but cut off, two sets may go on, and two may hold a lock. Are they gone for good?",

@@ -69,7 +69,7 @@ impl Engine {
             let _until_then = EndOnDrop(trust);
             trust.set().forget_misfits();
             // One that is not connected yet is not gone.
-            let awaited = engine.until_voters(CONNECTING, |_| engine.until_all_answered()).await;
+            let awaited = engine.until_voters(CONNECTING, |voters| engine.until_answered(voters)).await;
             trust.set().recover(Some(awaited));
             let needed = quorum(engine.dispatcher.voters().len());
             let mut tell = Tell::default();
@@ -187,14 +187,16 @@ impl Engine {
         }
     }
 
-    async fn until_all_answered(&self) {
+    /// Reads these masters again and again, until all have answered a moment ago.
+    async fn until_answered(&self, masters: MasterSet) {
         let trust = self.dispatcher.trust();
         loop {
-            let seen = trust.record_seen.notified();
-            if trust.set().all_answered() {
+            self.read_again().await;
+            let now = trust.time();
+            if masters.iter().all(|index| trust.set().answered_recently(index, now)) {
                 return;
             }
-            self.until_seen(seen).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -23,14 +23,14 @@ pub(super) struct FirstAttempt {
 
 struct State {
     /// `None` while the votes are being looked at, and when the caller has taken it.
-    progress: Option<Progress>,
+    progress: Option<AttemptProgress>,
     waker: Option<Waker>,
     /// A shutdown waits while this lives: until the decision.
     under_way: Option<TaskTrackerToken>,
 }
 
 /// How far the attempt is. Dropping it undoes the attempt.
-enum Progress {
+enum AttemptProgress {
     Voting(Attempt),
     Decided(Result<Attempt, Error>),
     /// The vote was split.
@@ -45,8 +45,11 @@ impl FirstAttempt {
     ) -> Self {
         let round = attempt.round().clone();
         let under_way = Some(under_way);
-        let state =
-            Arc::new(Mutex::new(State { progress: Some(Progress::Voting(attempt)), waker: None, under_way }));
+        let state = Arc::new(Mutex::new(State {
+            progress: Some(AttemptProgress::Voting(attempt)),
+            waker: None,
+            under_way,
+        }));
         let deciding = state.clone();
         let waking = caller_waker.clone();
         round.call_on_decision(move |decision| on_decision(&deciding, decision, &waking));
@@ -59,8 +62,8 @@ impl FirstAttempt {
             self.caller_waker.wake_rest();
             let mut state = self.state.lock();
             match state.progress.take() {
-                Some(Progress::Decided(decided)) => return Poll::Ready(Ok(decided)),
-                Some(Progress::Resolving(resolving)) => return Poll::Ready(Err(resolving)),
+                Some(AttemptProgress::Decided(decided)) => return Poll::Ready(Ok(decided)),
+                Some(AttemptProgress::Resolving(resolving)) => return Poll::Ready(Err(resolving)),
                 voting => state.progress = voting,
             }
             state.waker = Some(cx.waker().clone());
@@ -82,12 +85,12 @@ impl Drop for FirstAttempt {
 
 /// Called with the decision: see `call_on_decision`.
 fn on_decision(state: &Mutex<State>, decision: Decision, caller_waker: &CallerWaker) {
-    let Some(Progress::Voting(attempt)) = state.lock().progress.take() else { return };
+    let Some(AttemptProgress::Voting(attempt)) = state.lock().progress.take() else { return };
     let progress = match decision {
         Decision::Denied if attempt.is_to_resolve() => {
-            Progress::Resolving(attempt.resolve_in_background().boxed())
+            AttemptProgress::Resolving(attempt.resolve_in_background().boxed())
         }
-        _ => Progress::Decided(attempt.outcome(decision)),
+        _ => AttemptProgress::Decided(attempt.outcome(decision)),
     };
     let mut state = state.lock();
     state.progress = Some(progress);

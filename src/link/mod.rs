@@ -2,12 +2,12 @@
 //! names the redis crate.
 //!
 //! - `contract.rs`: the trait [`Master`]; `masters.rs`: those of a client.
-//! - `state.rs`, pure: the state of a link, what it sends next and whom it answers. `pending.rs` has
-//!   its calls, in order, until they are answered.
+//! - `state.rs`, pure: the state of a link, what it sends next and whom it answers. `pending.rs`
+//!   has its calls, in order, until they are answered.
 //! - `driver.rs`: the task that moves a link's bytes; `transport.rs` packs and reads them.
 //! - `session.rs` opens a connection: `address.rs` and `dial.rs` find the server, `login.rs` and
-//!   `password.rs` log in, `hello.rs` makes the handshake that `set/` decides, with the questions of
-//!   `asks.rs`.
+//!   `password.rs` log in, `hello.rs` makes the handshake that `set/` decides, with the questions
+//!   of `asks.rs`.
 //! - `listen.rs`: a connection for wake-ups.
 
 mod address;

@@ -90,12 +90,13 @@ impl Case<'_> {
         if keeps && (kept * 2 > all || recovers) {
             return rejoin(AcceptorWrite::Kept);
         }
-        if recovers {
-            return rejoin(AcceptorWrite::New(proposer.handed_on(promised)));
-        }
-        if kept * 2 > all {
+        let first = self.rejoin_first(with_records.without(promised));
+        if !first.is_empty() && (recovers || first.or(promised).len() * 2 > all) {
             let why = "it has no record any more, and the masters that keep theirs have to rejoin first";
             return Verdict::AwaitPeers(why.to_owned());
+        }
+        if recovers {
+            return rejoin(AcceptorWrite::New(proposer.handed_on(promised)));
         }
         self.lost_set(all - kept, all)
     }
@@ -138,14 +139,26 @@ impl Case<'_> {
 
     /// A member that neither promised nor lost its state as well, and is not gone.
     fn missing(&self, newest: &MasterRecord, promised: MasterSet) -> Option<&Peer> {
-        let is_gone = |index: MasterIndex, peer: &Peer| {
-            let was_awaited = self.set.awaited.is_some_and(|awaited| awaited.has(index));
-            was_awaited && recent(peer.reading.as_ref(), self.reading.time).is_none()
-        };
-        let is_missing = |(index, peer): &(MasterIndex, &Peer)| {
-            !promised.has(*index) && !self.lost_state_too(*index, &newest.set) && !is_gone(*index, peer)
+        let is_missing = |(index, _): &(MasterIndex, &Peer)| {
+            !promised.has(*index) && !self.lost_state_too(*index, &newest.set) && !self.is_gone(*index)
         };
         self.set.members().find(is_missing).map(|(_, peer)| peer)
+    }
+
+    /// Whether a member is gone for good, as an operator says who recovers the set.
+    fn is_gone(&self, index: MasterIndex) -> bool {
+        let was_awaited = self.set.awaited.is_some_and(|awaited| awaited.has(index));
+        was_awaited && recent(self.set.peers[index].reading.as_ref(), self.reading.time).is_none()
+    }
+
+    /// Those of these members, which keep their records, that rejoin with what they accepted. A
+    /// candidate of a first generation waits for the others.
+    fn rejoin_first(&self, with_records: MasterSet) -> MasterSet {
+        let rejoins = |index: &MasterIndex| {
+            let record = self.set.record_of(*index);
+            *index != self.index && !self.is_gone(*index) && record.is_some_and(|record| !record.begins_set())
+        };
+        with_records.iter().filter(rejoins).collect()
     }
 
     /// Whether another master had lost its state as well when it answered after this one. An older

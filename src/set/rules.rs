@@ -294,12 +294,6 @@ impl<'a> Case<'a> {
             let why = format!("it is the same member of its set as {}", name(index));
             return Some(Verdict::Refuse(Refusal::OtherMembers, why));
         }
-        let is_twin_list = |newest: &MasterRecord| {
-            newest.generation == record.generation && newest.members != record.members
-        };
-        if record.state != MemberState::Candidate && newest.is_some_and(is_twin_list) {
-            return Some(self.other_members(record)); // a `recover` forgot which list was chosen
-        }
         let newest = newest.filter(|newest| newest.generation > record.generation).unwrap_or(record);
         (!self.set.follows_to(newest)).then(|| self.other_members(newest))
     }

@@ -534,6 +534,25 @@ fn what_most_forgot_goes_on_without_those_that_are_gone_where_a_person_says_so()
     }
 }
 
+/// Most had accepted it, and nobody was told.
+#[test]
+fn recover_hands_on_a_change_that_masters_with_records_accepted() {
+    let dice = Dice::new(1);
+    let (mut client, mut masters) = known_set(&dice);
+    let members = client.set.newest().unwrap().members.without(3);
+    choose(&mut client, &mut masters, members.clone(), 1_000, &dice);
+    (masters[0].record, masters[0].acceptor) = (None, None);
+    masters[1..3].iter_mut().for_each(restart);
+    let mut operator = Client::new(&[0, 1, 2], None);
+    for index in [1, 2, 0] {
+        operator.hello(index.into(), &masters, 2_000, dice.ids());
+    }
+    operator.set.recover(Some(operator.met()));
+    connect_often(&mut operator, &mut masters, &[2_000], &dice);
+    let (_, acceptor) = masters[0].acceptor.as_ref().unwrap();
+    assert_eq!(acceptor.accepted.as_ref().map(|accepted| &*accepted.value), Some(&*members.to_string()));
+}
+
 /// It may hold the only copy of a chosen change.
 #[test]
 fn recover_waits_for_a_member_that_answers() {

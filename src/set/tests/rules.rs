@@ -191,19 +191,6 @@ fn a_candidate_that_its_set_left_behind_rejoins() {
     }
 }
 
-/// The masters forgot which list they had chosen, and chose this one.
-#[test]
-fn a_master_with_another_list_of_the_same_generation_has_no_vote() {
-    let dice = Dice::new(1);
-    let (mut client, mut masters) = known_set(&dice);
-    the_third_leaves(&mut client, &mut masters, 1_000, &dice);
-    assert_eq!(client.connect(0, &mut masters, 2_000, &dice), Verdict::Vote);
-    let record = masters[0].record.as_mut().unwrap();
-    record.members = record.earlier[0].without(2);
-    let verdict = client.connect(0, &mut masters, 2_000, &dice);
-    assert_eq!(refusal(&verdict), Some(Refusal::OtherMembers), "{verdict:?}");
-}
-
 /// It is back as it was before it was removed.
 #[test]
 fn a_master_is_not_told_of_a_generation_with_another_one_under_its_name() {
