@@ -544,7 +544,7 @@ fn recover_hands_on_a_change_that_masters_with_records_accepted() {
     (masters[0].record, masters[0].acceptor) = (None, None);
     masters[1..3].iter_mut().for_each(restart);
     let mut operator = Client::new(&[0, 1, 2], None);
-    for index in [1, 2, 0] {
+    for index in [0, 1, 2, 1, 2] {
         operator.hello(index.into(), &masters, 2_000, dice.ids());
     }
     operator.set.recover(Some(operator.met()));
