@@ -479,12 +479,14 @@ impl Redlock {
         blocking::wait(&self.inner, self.fingerprint())
     }
 
-    /// Has masters that forgot their set go on without those that are gone for good. By themselves
-    /// they wait for all masters of the set where most of them forgot it: of three, one is dead and
-    /// another one comes back without its keys. A person decides that the dead one is not waited
-    /// for. Whoever forgot has no vote for a quarantine from then on. Does nothing where most
-    /// masters are members of their set. Where one that is said to be gone is only cut off, and
-    /// knows of a change that the others missed or forgot, two may hold a lock.
+    /// Has masters that lost their state go on without members that are gone for good. Without this
+    /// they wait for those: of three masters, one is dead, and another one comes back without its
+    /// keys. This first waits 3 s for all members to answer; one that does not is gone, as a person
+    /// says by calling this. Masters that lost their state vote when a quarantine is over. Does
+    /// nothing if most masters are members of their set.
+    ///
+    /// If a member is only cut off, and knows of a change that the others missed or lost, two may
+    /// hold a lock.
     ///
     /// # Cancel safety
     ///
