@@ -13,6 +13,11 @@ use crate::init::{FIRST, waiting_for};
 use crate::say::say;
 use crate::signals;
 
+/// What a recover risks if no master is silent.
+const ALL_ANSWER: &str = "All masters answer. The set would go on by the records that are left, and without a \
+                          master that stops to answer now. A change that only masters without a record knew is \
+                          forgotten. Go on?";
+
 /// How often to ask the masters whether they have a vote.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -123,11 +128,7 @@ async fn recover(args: RecoverArgs) -> Result<Code, Failure> {
         return Ok(exit::OK);
     }
     let risk = match silent {
-        0 => {
-            "All masters answer. The set would go on by the records that are left, and without a master that \
-              stops to answer now. A change that only masters without a record knew is forgotten. Go on?"
-                .to_owned()
-        }
+        0 => ALL_ANSWER.to_owned(),
         _ => format!(
             "{silent} of {all} masters {} answer, and the set would go on without them. If one of them is \
              not gone, but cut off, two sets may go on, and two may hold a lock. Are they gone for good?",

@@ -81,19 +81,20 @@ impl Engine {
         let round = self.dispatcher.begin_round(self.dispatcher.voters(), None);
         let votes = || Some(round.clone());
         let timeout = self.dispatcher.timeout();
-        let [once_only, until_answered] = [CallKind::Vote { timeout }, CallKind::CleanUp { timeout }];
+        let vote = CallKind::Vote { timeout };
+        let clean_up = CallKind::CleanUp { timeout };
         let mut until_acknowledged = hold_state.maybe_held_on;
         if let Some(Withdrawal { place, from }) = withdrawal {
             // The place is taken by the first message only: a later one may come when the waiter
             // has left.
             let withdraw = Op::Withdraw { leaving, place };
             let from = from.and(until_acknowledged);
-            self.clean_up_beginning_with(from, &withdraw, release.clone(), until_answered, votes());
+            self.clean_up_beginning_with(from, &withdraw, release.clone(), clean_up, votes());
             until_acknowledged = until_acknowledged.without(from);
         }
         let once = once.without(hold_state.maybe_held_on);
-        self.clean_up_beginning_with(once, &op, release.clone(), once_only, votes());
-        self.clean_up_beginning_with(until_acknowledged, &op, release, until_answered, votes());
+        self.clean_up_beginning_with(once, &op, release.clone(), vote, votes());
+        self.clean_up_beginning_with(until_acknowledged, &op, release, clean_up, votes());
         for index in round.voters.masters.without(hold_state.maybe_held_on.or(once)).iter() {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
@@ -136,9 +137,11 @@ impl Engine {
         self.clean_up_beginning_with(to, &op, clean_up, CallKind::CleanUp { timeout }, None);
     }
 
-    /// Sends some masters `first`. If that is a clean-up, the masters may have our entry: each is
-    /// sent `clean_up`, across reconnects, until it has acknowledged one of the two, or the entry
-    /// is over. The answers to `first` are counted as `votes`.
+    /// Sends some masters `first`. As a vote, it goes to masters that have nothing of ours that we
+    /// know of: nothing is sent to one that is known to be out of reach. As a clean-up, it goes to
+    /// masters that may have our entry: each is sent `clean_up`, across reconnects, until it has
+    /// acknowledged one of the two, or the entry is over. The answers to `first` are counted as
+    /// `votes`.
     fn clean_up_beginning_with(
         self: &Arc<Self>,
         to: MasterSet,
@@ -150,13 +153,13 @@ impl Engine {
         if to.is_empty() {
             return;
         }
-        if call_kind.is_clean_up() {
+        let is_repeated = call_kind.is_clean_up();
+        if is_repeated {
             for index in to.iter() {
                 self.unacknowledged[index].fetch_add(1, Ordering::Relaxed);
             }
         }
         let under_way = self.tasks.token();
-        let is_repeated = call_kind.is_clean_up();
         let sink = CleanUpSink { engine: self.clone(), clean_up, is_repeated, votes, _under_way: under_way };
         let sink = Arc::new(sink);
         let CleanUpOp { lock, round_number, .. } = &sink.clean_up;

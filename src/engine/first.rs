@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use futures::future::{BoxFuture, FutureExt};
+use futures::future::{BoxFuture, Either, FutureExt, ready};
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::attempt::Attempt;
@@ -58,21 +58,18 @@ impl FirstAttempt {
 
     /// Waits for the decision. Returns the attempt, to make a grant of, or why there is none.
     pub(super) async fn decided(self) -> Result<Attempt, Error> {
-        let progress = poll_fn(|cx| {
+        let decided = poll_fn(|cx| {
             self.caller_waker.wake_rest();
             let mut state = self.state.lock();
             match state.progress.take() {
-                Some(AttemptProgress::Decided(decided)) => return Poll::Ready(Ok(decided)),
-                Some(AttemptProgress::Resolving(resolving)) => return Poll::Ready(Err(resolving)),
+                Some(AttemptProgress::Decided(decided)) => return Poll::Ready(Either::Left(ready(decided))),
+                Some(AttemptProgress::Resolving(resolving)) => return Poll::Ready(Either::Right(resolving)),
                 voting => state.progress = voting,
             }
             state.waker = Some(cx.waker().clone());
             Poll::Pending
         });
-        match progress.await {
-            Ok(decided) => decided,
-            Err(resolving) => resolving.await,
-        }
+        decided.await.await
     }
 }
 
