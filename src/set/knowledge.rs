@@ -267,7 +267,7 @@ impl Trust {
                 return;
             }
             *known = voters.clone();
-            self.clocks.lock().voters = voters.masters;
+            self.clocks.lock().follow(voters.masters);
             self.view.store(voters.view, Ordering::Relaxed);
             voters
         };

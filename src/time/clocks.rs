@@ -26,12 +26,27 @@ const RATE: i64 = 100;
 /// one clock was wrong then, and another one is wrong now.
 const TOGETHER: u64 = 2_000_000;
 
+/// For how long (us) an agreement that is at least as exact as this is kept: every reply has a time,
+/// and few change it. A clock may drift by a hundredth of this meanwhile.
+const KEPT: i64 = 100_000;
+
 /// What a client knows of the clocks of its masters.
 #[derive(Debug)]
 pub(crate) struct Clocks {
     estimates: ByMaster<Option<Estimate>>,
     /// The masters whose clocks make the median.
-    pub(crate) voters: MasterSet,
+    voters: MasterSet,
+    /// What most of these agreed on when the last clock was heard, or [a moment](KEPT) before.
+    agreement: Option<Agreement>,
+}
+
+/// What most of the voters' clocks agree on.
+#[derive(Clone, Copy, Debug)]
+struct Agreement {
+    /// The median estimate of the clocks that were seen.
+    median: Estimate,
+    /// How far the right time is ahead of this host's clock, whatever the other clocks show.
+    time: Estimate,
 }
 
 /// How far (us) a clock is ahead of this host's, at least and at most, as of a moment here.
@@ -62,7 +77,14 @@ impl std::fmt::Display for ClockError {
 
 impl Clocks {
     pub(crate) fn new(masters: usize) -> Self {
-        Self { estimates: ByMaster::all(|| None), voters: MasterSet::first(masters) }
+        let voters = MasterSet::first(masters);
+        Self { estimates: ByMaster::all(|| None), voters, agreement: None }
+    }
+
+    /// From now on the clocks of these masters make the median.
+    pub(crate) fn follow(&mut self, voters: MasterSet) {
+        self.voters = voters;
+        self.agreement = None;
     }
 
     /// Notes that it was `time` (us) on the master at some moment between these two.
@@ -79,10 +101,14 @@ impl Clocks {
         let seen = Estimate { low: time - heard, high: time - asked, at: heard };
         let before = self.estimates[index].map(|known| known.grown_old(heard));
         self.estimates[index] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
-        if let Some(by) = before.and_then(|known| known.strayed(seen)) {
+        let jumped = before.and_then(|known| known.strayed(seen));
+        if before.is_none() || jumped.is_some() || self.kept(heard).is_none() {
+            self.agreement = self.agree(heard);
+        }
+        if let Some(by) = jumped {
             return Err(ClockError::Jumped(by));
         }
-        match self.known(heard).median().and_then(|median| median.strayed(seen)) {
+        match self.agreement(heard).and_then(|agreement| agreement.median.strayed(seen)) {
             Some(by) => Err(ClockError::FromOthers(by)),
             None => Ok(()),
         }
@@ -91,23 +117,43 @@ impl Clocks {
     /// How many of these masters have clocks that agree with the median.
     pub(crate) fn how_many_agree(&self, masters: impl Iterator<Item = MasterIndex>, now: Moment) -> usize {
         let now = micros(now);
-        let Some(median) = self.known(now).median() else { return 0 };
+        let Some(Agreement { median, .. }) = self.agreement(now) else { return 0 };
         let agrees = |known: Estimate| median.strayed(known.grown_old(now)).is_none();
         masters.filter(|index| self.estimates[*index].is_some_and(agrees)).count()
     }
 
-    /// The time by the median of all masters, once a majority of them agrees on it. A clock that
-    /// was not seen yet may show anything: so if a majority of the clocks is right, the interval
-    /// has a moment in common with the band around the true time, whichever were seen.
+    /// The time by the median of all masters, once a majority of them agrees on it.
     pub(crate) fn time(&self, now: Moment) -> Option<TrustedTime> {
         let at = micros(now);
+        let Agreement { time, .. } = self.agreement(at)?;
+        let low = u64::try_from(time.low + at).ok()?;
+        let high = u64::try_from(time.high + at).ok()?;
+        Some(TrustedTime { low, width: Duration::from_micros(high.saturating_sub(low)) })
+    }
+
+    /// What most of the voters' clocks agree on, as of this moment (us).
+    fn agreement(&self, at: i64) -> Option<Agreement> {
+        self.kept(at).or_else(|| self.agree(at))
+    }
+
+    /// The last agreement, if it is exact and was made a moment ago. It was right then, and so it
+    /// is as it has grown old, whatever the clocks have shown since.
+    fn kept(&self, at: i64) -> Option<Agreement> {
+        let Agreement { median, time } = self.agreement?;
+        let is_kept = at - time.at < KEPT && time.high - time.low < KEPT;
+        is_kept.then(|| Agreement { median: median.grown_old(at), time: time.grown_old(at) })
+    }
+
+    /// A clock that was not seen yet may show anything: so if a majority of the clocks is right,
+    /// the time has a moment in common with the band around the true time, whichever were seen.
+    fn agree(&self, at: i64) -> Option<Agreement> {
         let known = self.known(at);
-        known.median()?;
+        let median = known.median()?;
         let all = self.voters.len();
         let unseen = all - known.estimates.len();
-        let low = u64::try_from(middle(&known.lows, (all - 1) / 2 - unseen, all / 2 - unseen) + at).ok()?;
-        let high = u64::try_from(middle(&known.highs, (all - 1) / 2, all / 2) + at).ok()?;
-        Some(TrustedTime { low, width: Duration::from_micros(high.saturating_sub(low)) })
+        let low = middle(&known.lows, (all - 1) / 2 - unseen, all / 2 - unseen);
+        let high = middle(&known.highs, (all - 1) / 2, all / 2);
+        Some(Agreement { median, time: Estimate { low, high, at } })
     }
 
     /// Whether most clocks were seen, at whatever times.
