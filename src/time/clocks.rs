@@ -36,7 +36,7 @@ pub(crate) struct Clocks {
     estimates: ByMaster<Option<Estimate>>,
     /// The masters whose clocks make the median.
     voters: MasterSet,
-    /// What most of these agreed on when the last clock was heard, or [a moment](KEPT) before.
+    /// What most of these agreed on when the last clock was heard, or [a moment](KEPT) before that.
     agreement: Option<Agreement>,
 }
 
@@ -102,7 +102,7 @@ impl Clocks {
         let before = self.estimates[index].map(|known| known.grown_old(heard));
         self.estimates[index] = Some(before.and_then(|known| known.meet(seen)).unwrap_or(seen));
         let jumped = before.and_then(|known| known.strayed(seen));
-        if before.is_none() || jumped.is_some() || self.kept(heard).is_none() {
+        if jumped.is_some() || self.kept(heard).is_none() {
             self.agreement = self.agree(heard);
         }
         if let Some(by) = jumped {
@@ -383,6 +383,26 @@ mod tests {
         assert!(now.low <= NOON + 9_002_000 + 250_000, "as of the last two: {now:?}");
     }
 
+    /// Between two looks (ms). Within some of them an agreement is kept.
+    fn pauses() -> impl Strategy<Value = u64> {
+        prop_oneof![1u64..40, 1u64..30_000]
+    }
+
+    #[test]
+    fn an_agreement_is_kept_for_a_moment_and_then_made_anew() {
+        let mut clocks = Clocks::new(1);
+        let mut width = |now| {
+            look(&mut clocks, 0, now, 2, 0).unwrap();
+            clocks.time(at(now + 2)).unwrap().width.as_micros()
+        };
+        assert_eq!([0, 50].map(&mut width), [2_000, 3_000], "it grows old");
+        assert_eq!(width(100), 2_000);
+        let mut clocks = Clocks::new(1);
+        look(&mut clocks, 0, 0, 150, 0).unwrap();
+        look(&mut clocks, 0, 151, 2, 0).unwrap();
+        assert_eq!(clocks.time(at(153)).unwrap().width.as_micros(), 2_000, "the first was vague");
+    }
+
     #[test]
     fn a_single_master_can_only_stray_from_itself() {
         let mut clocks = Clocks::new(1);
@@ -397,7 +417,7 @@ mod tests {
         #[test]
         fn what_is_within_the_band_is_trusted(
             off in proptest::collection::vec(-120i64..=120, 3),
-            looks in proptest::collection::vec((0usize..3, 1u64..20_000, 0u64..400, 0.0f64..=1.0), 1..60),
+            looks in proptest::collection::vec((0usize..3, pauses(), 0u64..400, 0.0f64..=1.0), 1..60),
         ) {
             let mut clocks = Clocks::new(3);
             let mut now = 1_000_000u64;
@@ -419,7 +439,7 @@ mod tests {
             spells in proptest::collection::vec(
                 (
                     proptest::collection::vec((0usize..5, -3_000i64..=3_000), 2),
-                    proptest::collection::vec((0usize..5, 0u64..=3_000, 0.0f64..=1.0, 0u64..30_000), 0..12),
+                    proptest::collection::vec((0usize..5, 0u64..=3_000, 0.0f64..=1.0, pauses()), 0..12),
                 ),
                 1..4,
             ),
