@@ -29,12 +29,12 @@ impl Engine {
     /// grant it with one token. What has to go on even if the caller is not polled runs as a task.
     pub(crate) async fn acquire(self: &Arc<Self>, request: Request) -> Result<Grant, Error> {
         let timeout = self.validated_timeout(&request)?;
-        if self.is_closed() || self.dispatcher.is_closed() {
+        if self.is_closed() {
             return Err(Error::Closed);
         }
         let acquire = Arc::new(Acquire { request, timeout, began: self.clock().now() });
         let Acquire { request, began, .. } = &*acquire;
-        self.until_the_time_is_known(&request.name, request.kind, timeout).await?;
+        self.until_ready(request, timeout).await?;
         if let Some(why) = self.dispatcher.trust().other_list() {
             return Err(Error::OtherSet { why });
         }
@@ -52,7 +52,7 @@ impl Engine {
         }
         loop {
             if denied.as_ref().is_some_and(has_moved) {
-                self.until_the_time_is_known(&request.name, request.kind, timeout).await?; // it may have to connect to others
+                self.until_ready(request, timeout).await?; // it may have to connect to others
             }
             let waiting = Wait::begin(self.clone(), acquire.clone()).go_on(denied).boxed();
             match self.run_until_taken(waiting, &request.renewal).await?.unless_lost() {
@@ -74,6 +74,12 @@ impl Engine {
         let grant = self.run_while_wanted(granting).await?;
         grant.renew_by(renewal);
         Ok(grant)
+    }
+
+    /// Waits [until the time is known](Engine::until_the_time_is_known), unless the caller cancels it.
+    async fn until_ready(self: &Arc<Self>, request: &Request, timeout: Duration) -> Result<(), Error> {
+        let known = self.until_the_time_is_known(&request.name, request.kind, timeout);
+        request.unless_cancelled(known).await
     }
 
     /// Connects to the masters before the first grant, and asks for the time where it is known

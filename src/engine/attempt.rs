@@ -13,7 +13,7 @@ use super::grant::Grant;
 use super::hold::{Hold, HoldState, LeaseTerms};
 use super::queue_place::{Places, QueuePlace};
 use super::request::Acquire;
-use crate::error::Error;
+use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal};
 use crate::round::{
     CleanUpDue, Contest, Decision, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
@@ -220,7 +220,7 @@ impl Attempt {
 
     /// Makes a grant of a round that was granted, and [has its token](Attempt::has_token).
     pub(super) fn grant(mut self, renewal: Option<Arc<Renewal>>) -> Result<Grant, Error> {
-        self.round().check_that_it_counts(&self.hold.lock.name, self.acquire.request.ttl)?;
+        self.check_that_it_counts()?;
         let entered_again =
             if self.hold_state.holds > 0 { Some(self.enter_again(renewal.clone())?) } else { None };
         let token = self.token();
@@ -245,6 +245,19 @@ impl Attempt {
             self.engine.leases.begin(&self.hold, timer, terms)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
+    }
+
+    /// Checks that the grant counts now. If it did when the votes came in, and this owner came too
+    /// late for it, the lease is lost; no longer TTL would help.
+    fn check_that_it_counts(&self) -> Result<(), Error> {
+        let ttl = self.acquire.request.ttl;
+        let counts = self.round().check_that_it_counts(&self.hold.lock.name, ttl);
+        counts.map_err(|error| match error {
+            Error::NoQuorum { late: true, votes, .. } if self.round().was_granted_within(ttl) => {
+                self.hold.lost_error(Loss::Expired, &votes)
+            }
+            other => other,
+        })
     }
 
     /// Prolongs the lease that the owner enters again, and returns its generation. Where the lease

@@ -43,7 +43,7 @@ pub(crate) struct Engine {
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Locked by an `init` or a `recover`: whichever ends first ends what it said to the set.
     pub(crate) beginning: tokio::sync::Mutex<()>,
-    /// Cancelled when the client is shut down.
+    /// Cancelled when the client is shut down, or its runtime has ended.
     pub(super) closing: CancellationToken,
     /// How many clean-ups each master has not acknowledged.
     pub(super) unacknowledged: ByMaster<AtomicUsize>,
@@ -88,6 +88,7 @@ impl Engine {
         let gathering = engine.dispatcher.clone().gather_evidence();
         let closing = engine.closing.clone();
         engine.executor.spawn(async move {
+            let _closes = closing.clone().drop_guard(); // a runtime that ends drops this
             closing.run_until_cancelled_owned(gathering).await;
         });
         engine.watch_leases();
@@ -206,7 +207,7 @@ impl Engine {
         self.tasks.wait().await;
     }
 
-    /// Whether [`Engine::close`] was called.
+    /// Whether [`Engine::close`] was called, or the runtime has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.closing.is_cancelled()
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
@@ -31,6 +32,21 @@ pub(crate) struct Request {
     pub(crate) polling: Option<Polling>,
     /// Ends the waiting.
     pub(crate) cancelled: Option<CancellationToken>,
+}
+
+impl Request {
+    /// Runs `operation` to its end, unless the caller cancels it.
+    pub(super) async fn unless_cancelled<T>(
+        &self,
+        operation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let cancelled = OptionFuture::from(self.cancelled.as_ref().map(CancellationToken::cancelled));
+        tokio::select! {
+            biased;
+            Some(()) = cancelled => Err(Error::Cancelled { name: self.name.clone() }),
+            outcome = operation => outcome,
+        }
+    }
 }
 
 /// Attempts at intervals, at most this many.

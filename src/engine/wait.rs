@@ -32,7 +32,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
-use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Attempt, WaiterTurn};
 use super::engine::Engine;
@@ -132,13 +131,10 @@ impl Wait {
         self.attempts = u32::from(denied.is_some());
         let engine = self.engine.clone();
         let acquire = self.acquire.clone();
-        let Request { name, cancelled, .. } = &acquire.request;
-        let cancelled = OptionFuture::from(cancelled.as_ref().map(CancellationToken::cancelled));
         tokio::select! {
             biased;
             () = engine.closing.cancelled() => Err(Error::Closed),
-            Some(()) = cancelled => Err(Error::Cancelled { name: name.clone() }),
-            outcome = self.until_granted(denied) => outcome,
+            outcome = acquire.request.unless_cancelled(self.until_granted(denied)) => outcome,
         }
     }
 
@@ -149,10 +145,7 @@ impl Wait {
         if let Some(error) = denied.clone().filter(|_| self.is_over() && !self.asks_at_once()) {
             return Err(self.out_of_time(error));
         }
-        if self.queues() && !self.engine.is_re_entry(self.request()) {
-            self.engine.refuse_to_wait_for_itself(self.request())?;
-            self.line_up().await?;
-        }
+        self.line_up().await?;
         if let Some(error) = denied
             && (!self.queues() || !self.engine.hub.is_subscribed())
         {
@@ -170,6 +163,7 @@ impl Wait {
             if (self.is_over() && !self.asks_at_once()) || !may_be_granted_later(&error) {
                 return Err(self.out_of_time(error));
             }
+            self.line_up().await?; // its owner may have lost what it was let in for
             self.pause(error).await;
         }
     }
@@ -217,8 +211,13 @@ impl Wait {
     }
 
     /// Waits until this is the first waiter of this client for this lock, or until its own owner
-    /// has the lock, and may enter it again.
+    /// has the lock, and may enter it again. One that does not queue, or that is let in at once,
+    /// waits for nobody.
     async fn line_up(&mut self) -> Result<(), Error> {
+        if self.slot.is_some() || !self.queues() || self.engine.is_re_entry(self.request()) {
+            return Ok(());
+        }
+        self.engine.refuse_to_wait_for_itself(self.request())?;
         let name = &self.request().name;
         let full = |limit| Error::QueueFull { name: name.clone(), limit };
         let mut slot =

@@ -1,7 +1,7 @@
 //! Sends one operation to some of the masters, and has a round count their votes.
 //!
-//! Any thread may send. One task hands everything to the masters' links, in the order in which it
-//! was sent, so that a send wakes the engine's thread once, however many masters there are.
+//! Any thread may send. When a send returns, the call is in order behind everything that was sent
+//! before; a master that is out of reach has answered by then, on this thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -26,9 +26,6 @@ use crate::wire::{
     Value, Words,
 };
 
-/// How many submissions are handed over before the masters' links get their turn.
-const MOST_SUBMISSIONS: usize = 256;
-
 /// How often in a row to ask for the time: answers that come as late as before tell no more.
 const TIME_QUESTIONS: usize = 3;
 
@@ -46,7 +43,6 @@ pub(crate) struct Dispatcher {
     prefix: Arc<str>,
     /// The usual per-master time-out.
     timeout: Duration,
-    submissions: mpsc::UnboundedSender<Submission>,
     /// Whether a caller has waited for the masters to be connected.
     has_waited_for_connections: AtomicBool,
     /// The last round number.
@@ -67,8 +63,6 @@ impl Dispatcher {
             master.introduce(Handshake::new(trust.clone(), index));
         };
         masters.iter().for_each(introduce);
-        let (submissions, to_deliver) = mpsc::unbounded_channel();
-        executor.spawn(deliver(to_deliver, masters.clone()));
         let (caller_waker, waking) = CallerWaker::new();
         executor.spawn(waking);
         let context = Arc::new(RoundContext { trust, clock, caller_waker });
@@ -77,7 +71,6 @@ impl Dispatcher {
             context,
             prefix: settings.prefix.clone(),
             timeout: settings.timeout(),
-            submissions,
             has_waited_for_connections: AtomicBool::new(false),
             rounds: AtomicU64::new(0),
         })
@@ -211,7 +204,7 @@ impl Dispatcher {
         let lock = lock.clone();
         let op = op.clone();
         let words = move || op.words(&prefix, &lock, round_number, time);
-        self.submit(Call { script, words: LazyLock::new(Box::new(words)), hot, kind: call_kind, sink }, to);
+        self.call(Call { script, words: LazyLock::new(Box::new(words)), hot, kind: call_kind, sink }, to);
         time.width
     }
 
@@ -224,16 +217,17 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
         to: MasterSet,
     ) {
-        self.submit(Call::new(script, words, kind, sink), to);
+        self.call(Call::new(script, words, kind, sink), to);
     }
 
-    fn submit(&self, call: Call, to: MasterSet) {
-        let _ = self.submissions.send(Submission { call: Arc::new(call), to }); // its drop answers
-    }
-
-    /// Whether nothing can be sent any more, because the runtime has ended.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.submissions.is_closed()
+    fn call(&self, call: Call, to: MasterSet) {
+        let call = Arc::new(call);
+        for index in to.iter() {
+            match self.masters.get(index) {
+                Some(master) => master.call(call.clone(), index),
+                None => call.sink.receive(index, Err(Failure::Unreachable(NO_CONNECTION.into())), None),
+            }
+        }
     }
 
     /// The time that an operation goes by. A new grant proposes it as the token.
@@ -322,43 +316,5 @@ impl<T: Send> ReplySink for Forward<T> {
 
     fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>) {
         let _ = self.to.send((index, (self.read)(answer, time))); // the caller may be gone
-    }
-}
-
-/// Hands submissions over until no more can come.
-async fn deliver(mut submissions: mpsc::UnboundedReceiver<Submission>, masters: Arc<Masters>) {
-    let mut batch: Vec<Submission> = Vec::with_capacity(MOST_SUBMISSIONS);
-    while submissions.recv_many(&mut batch, MOST_SUBMISSIONS).await > 0 {
-        let is_full = batch.len() == MOST_SUBMISSIONS;
-        batch.drain(..).for_each(|submission| submission.deliver(&masters));
-        if is_full {
-            tokio::task::yield_now().await;
-        }
-    }
-}
-
-/// A call on its way to the masters.
-struct Submission {
-    call: Arc<Call>,
-    /// The masters that do not have the call yet.
-    to: MasterSet,
-}
-
-impl Submission {
-    fn deliver(mut self, masters: &Masters) {
-        for index in std::mem::take(&mut self.to).iter() {
-            match masters.get(index) {
-                Some(master) => master.call(self.call.clone(), index),
-                None => self.call.sink.receive(index, Err(Failure::Unreachable(NO_CONNECTION.into())), None),
-            }
-        }
-    }
-}
-
-impl Drop for Submission {
-    fn drop(&mut self) {
-        for index in self.to.iter() {
-            self.call.sink.receive(index, Err(Failure::Unreachable("the client was shut down".into())), None);
-        }
     }
 }

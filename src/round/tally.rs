@@ -146,6 +146,13 @@ impl Round {
         Ok(())
     }
 
+    /// Whether a quorum had granted `ttl` before that was over.
+    pub(crate) fn was_granted_within(&self, ttl: Duration) -> bool {
+        let limit = lease::deadline(self.sent, ttl).since(self.sent);
+        let in_time = |vote: &CastVote| vote.said.outcome == Outcome::Granted && vote.latency < limit;
+        self.counted().masters_with(in_time).len() >= quorum(self.voters.len())
+    }
+
     /// Whether a quorum granted whose clocks agree. A clock may have been found to be off since its
     /// master's vote.
     fn clocks_agree(&self) -> bool {

@@ -196,7 +196,8 @@ pub trait ReplySink: Send + Sync {
     fn is_wanted(&self, index: MasterIndex) -> bool;
 
     /// The answer of the master with this index, and its time (us since 1970): 0 if it did not
-    /// look, `None` if it did not run the call, or does not know this connection any more.
+    /// look, `None` if it did not run the call, or does not know this connection any more. It may
+    /// come before the call returns.
     fn receive(&self, index: MasterIndex, answer: Result<Value, Failure>, time: Option<u64>);
 }
 

@@ -1,13 +1,16 @@
 //! The first attempt of an acquire is its caller's own: whatever becomes of the caller, nothing is
 //! left of it.
 
+use std::task::Poll;
+
 use futures::{FutureExt, poll};
-use quorate::Error;
+use quorate::{Error, Loss};
 use quorate_testkit::{Masters, RedisServer, eventually};
+use tokio_util::sync::CancellationToken;
 
 use crate::cancel::same_runtime;
 use crate::renewal::scripts_run;
-use crate::{SOON, TTL, answering, until};
+use crate::{SOON, TTL, answering, builder, ms, until};
 
 /// The lock `l` is another's on these masters.
 fn held_by_another(servers: &[&RedisServer]) {
@@ -93,4 +96,31 @@ async fn a_shutdown_after_any_number_of_steps_ends_an_acquire_or_leaves_a_guard(
         }
         eventually(SOON, || masters.empty()).await;
     }
+}
+
+/// The masters granted in time, so a longer TTL would be no help.
+#[tokio::test]
+async fn a_caller_that_comes_when_its_lease_is_over_has_lost_it() {
+    let masters = Masters::start(3);
+    let redlock = same_runtime(&masters);
+    answering(&redlock, 3).await;
+    let lock = redlock.lock("l").ttl(ms(500));
+    let mut acquire = lock.try_acquire().boxed();
+    assert!(poll!(&mut acquire).is_pending());
+    until("the grant", async || masters.keys().len() >= 3).await;
+    until("its end", async || masters.empty().is_ok()).await;
+    let lost = acquire.await.unwrap_err();
+    assert!(matches!(lost, Error::Lost { cause: Loss::Expired, .. }), "{lost}");
+}
+
+#[tokio::test]
+async fn a_cancelled_acquire_ends_while_it_connects() {
+    let masters = Masters::start(3);
+    let redlock = builder(&masters).build().unwrap();
+    masters.iter().for_each(RedisServer::freeze);
+    let token = CancellationToken::new();
+    let mut acquire = redlock.lock("l").wait(SOON).cancelled_by(token.clone()).acquire().boxed();
+    assert!(poll!(&mut acquire).is_pending());
+    token.cancel();
+    assert!(matches!(poll!(&mut acquire), Poll::Ready(Err(Error::Cancelled { .. }))));
 }

@@ -102,3 +102,20 @@ async fn a_waiter_that_fails_to_enter_again_leaves_the_lease_that_stands() {
     waiting.abort();
     drop((guard, held));
 }
+
+/// It asks to enter again when its lease has been taken away, and goes on when that is over.
+#[tokio::test]
+async fn an_owner_whose_lease_ends_before_it_enters_again_lines_up() {
+    let masters = Masters::start(3);
+    let (redlock, other) = (patient(&masters), patient(&masters));
+    let mine = redlock.lock("l").owned_by(&redlock.owner());
+    let outer = mine.clone().ttl(ms(1_000)).acquire().await.unwrap();
+    other.lock("l").force_release(&outer.owner()).await.unwrap();
+    let held = hold(&masters, &other).await;
+    let inner = waiter(mine.wait(LONG)).await;
+    standing(masters.iter(), 1).await;
+    held.release().await.unwrap();
+    handed(inner).await.release().await.unwrap();
+    drop(outer);
+    eventually(SOON, || masters.empty()).await;
+}
