@@ -105,7 +105,7 @@ pub(crate) fn sustained(scale: Scale) -> Vec<Row> {
 }
 
 /// Carries out a load, and notes what it took.
-fn measure(contender: &mut dyn Contender, name: &str, masters: &Masters, load: Load) -> Block {
+pub(crate) fn measure(contender: &mut dyn Contender, name: &str, masters: &Masters, load: Load) -> Block {
     contender.settle();
     let sent = meter::sent_by(name);
     let before = meter::used(masters.iter(), sent);

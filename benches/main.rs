@@ -29,6 +29,7 @@ mod passed;
 mod script;
 mod table_list;
 mod tables;
+mod whom;
 mod wide;
 
 use std::time::Instant;
@@ -57,9 +58,10 @@ struct Topic {
     runs: usize,
 }
 
-const TOPICS: [Topic; 14] = [
+const TOPICS: [Topic; 15] = [
     Topic { name: "uncontended", run: cost::uncontended, may_refuse: false, runs: 3 },
     Topic { name: "cost", run: cost::cost, may_refuse: false, runs: 3 },
+    Topic { name: "whom", run: whom::run, may_refuse: false, runs: 3 },
     Topic { name: "sustained", run: cost::sustained, may_refuse: false, runs: 1 },
     Topic { name: "idle", run: idle::run, may_refuse: false, runs: 1 },
     Topic { name: "kinds", run: cost::kinds, may_refuse: false, runs: 3 },

@@ -215,6 +215,20 @@ impl Builder {
         self
     }
 
+    /// While more rounds of this client than this are under way, the first attempt to get a lock or
+    /// a mutex asks a quorum of the masters, and the rest only if those refuse, fail or are slow;
+    /// in its votes these are [`NotAsked`](crate::Outcome::NotAsked). A lease that lasts is given
+    /// to the rest 50 ms later. The default is
+    /// [32](crate::config::DEFAULT_QUORUM_FIRST_ABOVE): a client with little to do asks all masters,
+    /// and the first answers decide. 0 means always, and `usize::MAX` never.
+    ///
+    /// Two clients never hold a lock at once, whatever this is: a master that is not asked is one
+    /// whose message was lost.
+    pub fn quorum_first_above(mut self, rounds: usize) -> Self {
+        self.settings.quorum_first_above = rounds;
+        self
+    }
+
     /// How long a master may take to answer before its vote counts as unknown: below the TTL, and
     /// above the round trip to the farthest master needed for a quorum.
     ///

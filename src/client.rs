@@ -608,6 +608,12 @@ impl Redlock {
     pub fn now(&self) -> Moment {
         self.inner.engine.clock().now()
     }
+
+    /// How often this client asked a quorum first.
+    #[cfg(feature = "unstable-testing")]
+    pub fn quorum_first_counts(&self) -> crate::seam::QuorumFirstCounts {
+        self.inner.engine.dispatcher.quorum_first_counts()
+    }
 }
 
 /// What the record calls the master with this URL.

@@ -64,6 +64,11 @@ pub const MAX_LOOK: Duration = MAX_WAIT;
 /// burst of requests, and a lock that is never released does not fill the memory with waiters.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
+/// By default a quorum is asked first where more than 32 rounds of the client are under way. With
+/// fewer, to ask all masters costs nobody anything, and the first answers decide; with more, the
+/// masters and the client have better things to do.
+pub const DEFAULT_QUORUM_FIRST_ABOVE: usize = 32;
+
 /// The most permits of a semaphore: 1,000. To refuse one, a master may have to look at all of them,
 /// and is blocked meanwhile.
 pub const MAX_PERMITS: u32 = 1_000;
@@ -126,6 +131,7 @@ pub(crate) struct Settings {
     /// The label of holders; may be empty.
     pub(crate) label: Arc<str>,
     pub(crate) max_waiters: usize,
+    pub(crate) quorum_first_above: usize,
     /// Whether all masters are new, or forget nothing: for tests.
     pub(crate) all_new: bool,
 }
@@ -140,6 +146,7 @@ impl Default for Settings {
             prefix: DEFAULT_PREFIX.into(),
             label: default_label(),
             max_waiters: DEFAULT_MAX_WAITERS,
+            quorum_first_above: DEFAULT_QUORUM_FIRST_ABOVE,
             all_new: false,
         }
     }

@@ -101,6 +101,7 @@ pub mod seam {
         Delivery, LinkState, Master, Message, Pending, Reach, Subscriber, SubscriptionEvent, connect,
     };
     pub use crate::random::{Random, SystemRandom};
+    pub use crate::round::QuorumFirstCounts;
     pub use crate::set::{Contact, HELLO, Handshake, Hello, HelloOutcome, RECORD, SessionHeader};
     pub use crate::time::{BootClock, Clock};
     pub use crate::wire::{

@@ -71,10 +71,11 @@ enum Against {
     Unreachable,
     Silent,
     NotWaitedFor,
+    NotAsked,
 }
 
 impl Against {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Held,
         Self::Free,
         Self::Answered,
@@ -83,6 +84,7 @@ impl Against {
         Self::Unreachable,
         Self::Silent,
         Self::NotWaitedFor,
+        Self::NotAsked,
     ];
 
     fn of(outcome: &Outcome) -> Option<Self> {
@@ -96,6 +98,7 @@ impl Against {
             Outcome::Unreachable(_) => Some(Self::Unreachable),
             Outcome::Unknown(_) => Some(Self::Silent),
             Outcome::Pending => Some(Self::NotWaitedFor),
+            Outcome::NotAsked => Some(Self::NotAsked),
         }
     }
 
@@ -109,6 +112,7 @@ impl Against {
             Self::Unreachable => "unreachable",
             Self::Silent => "silent",
             Self::NotWaitedFor => "not waited for",
+            Self::NotAsked => "not asked",
         }
     }
 }
@@ -212,6 +216,9 @@ pub enum Outcome {
     Unknown(Silence),
     /// It had not answered when the round was decided.
     Pending,
+    /// It was not asked: those that were decided the round. See
+    /// [`Builder::quorum_first_above`](crate::Builder::quorum_first_above).
+    NotAsked,
 }
 
 /// The permits of a semaphore, as reported by a master that refused one.
@@ -472,6 +479,7 @@ impl fmt::Display for Outcome {
             Self::Unknown(Silence::TimedOut) => f.write_str("no answer in time"),
             Self::Unknown(Silence::ConnectionLost(why)) => write!(f, "connection lost ({})", whole(why)),
             Self::Pending => f.write_str("not waited for"),
+            Self::NotAsked => f.write_str("not asked"),
         }
     }
 }
@@ -481,7 +489,7 @@ impl fmt::Display for Vote {
         let Self { outcome, latency, .. } = self;
         let master = whole(&self.master);
         match outcome {
-            Outcome::Unreachable(_) | Outcome::Pending => write!(f, "{master} {outcome}"),
+            Outcome::Unreachable(_) | Outcome::Pending | Outcome::NotAsked => write!(f, "{master} {outcome}"),
             _ if latency.is_zero() => write!(f, "{master} {outcome}"), // not measured
             _ => write!(f, "{master} {outcome} ({:.1} ms)", latency.as_secs_f64() * 1e3),
         }

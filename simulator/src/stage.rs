@@ -274,7 +274,9 @@ impl Client {
         let links: Vec<_> =
             servers.iter().map(|server| Link::new(world, &process, server, weather)).collect();
         let chance = Chance::new(world.dice("client", plan.original_of(number) as u64));
+        let whom = world.dice("whom to ask", plan.original_of(number) as u64);
         let mut builder = Redlock::builder()
+            .quorum_first_above(*whom.one_of(&[0, 2, usize::MAX]))
             .ttl(plan.ttl)
             .max_ttl(plan.ttl * LONGER)
             .label(format!("c{number}"))

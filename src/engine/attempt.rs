@@ -16,7 +16,7 @@ use super::request::Acquire;
 use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal};
 use crate::round::{
-    CleanUpDue, Contest, Decision, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
+    CleanUpDue, Contest, Decision, Dispatcher, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
 };
 use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
@@ -92,13 +92,15 @@ impl Attempt {
         if attempt.hold_state.holds == 0 && attempt.hold.lock.kind.is_shared() {
             attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
-        attempt.ask_masters(attempt.places.previous_ticket());
+        // Others that ask for it may wait for it in the queues of all masters.
+        let asks_quorum_first = attempt.arrival.is_none() && attempt.hold.lock.kind.asks_quorum_first();
+        attempt.ask_masters(attempt.places.previous_ticket(), asks_quorum_first);
         attempt
     }
 
     /// Sends a round to the masters: an acquire, or, for an owner that enters its lock again, an
     /// extend with one hold more. An acquire takes over the place of `previous_ticket`.
-    fn ask_masters(&mut self, previous_ticket: Option<Ticket>) {
+    fn ask_masters(&mut self, previous_ticket: Option<Ticket>, asks_quorum_first: bool) {
         let hold = &self.hold;
         let dispatcher = &self.engine.dispatcher;
         let holds = self.hold_state.holds;
@@ -124,7 +126,8 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let epoch = Some(Epoch::of(hold));
-        self.round = Some(dispatcher.ask(&hold.lock, round_number, &op, self.acquire.timeout, epoch));
+        let ask = if asks_quorum_first { Dispatcher::ask_quorum_first } else { Dispatcher::ask };
+        self.round = Some(ask(dispatcher, &hold.lock, round_number, &op, self.acquire.timeout, epoch));
     }
 
     /// For how long the masters are to keep the lock from others.
@@ -178,6 +181,7 @@ impl Attempt {
     /// grant reached some of the masters only, or where several owners were granted at the same
     /// time. Then the highest one is written to all that granted.
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
+        self.round().ask_rest();
         let patience = slowest(&self.round().votes()) * 2;
         let _ = tokio::time::timeout(patience, self.round().until_all()).await; // a late vote may have a higher one
         if let Tokens::Split(highest) = self.round().tokens() {
@@ -225,6 +229,7 @@ impl Attempt {
             if self.hold_state.holds > 0 { Some(self.enter_again(renewal.clone())?) } else { None };
         let token = self.token();
         let round = self.round.take().expect("it was there");
+        round.close();
         self.note_entries(&round);
         self.hold_state.granted_under = round.voters.view;
         let previous_place = self.places.settle(&round, &mut self.hold_state);
@@ -242,7 +247,9 @@ impl Attempt {
                 label: self.acquire.request.label.clone(),
             };
             let timer = LeaseTimer::new(sent, self.acquire.request.ttl, renewal);
-            self.engine.leases.begin(&self.hold, timer, terms)
+            let unasked = round.unasked();
+            let timer = if unasked.is_empty() { timer } else { timer.to_fill_up() };
+            self.engine.leases.begin(&self.hold, timer, terms, unasked)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }
@@ -319,7 +326,7 @@ impl Attempt {
             tokio::time::sleep(pause).await;
             let round = self.end_round().expect("it is taken at the end");
             self.places.note_own(&round);
-            self.ask_masters(self.ticket.clone()); // it takes over its own place
+            self.ask_masters(self.ticket.clone(), false); // it takes over its own place
             if self.round().decision().await == Decision::Granted {
                 return Decision::Granted;
             }

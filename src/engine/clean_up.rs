@@ -16,7 +16,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::engine::Engine;
 use super::hold::{Hold, HoldState};
 use crate::backoff::Backoff;
-use crate::round::{Epoch, Forward, Round};
+use crate::round::{Epoch, Forward, Rest, Round};
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
 use crate::wire::{
@@ -93,15 +93,49 @@ impl Engine {
             until_acknowledged = until_acknowledged.without(from);
         }
         let once = once.without(hold_state.maybe_held_on);
+        let left = self.left_for_later(hold, hold_state, leaving, &release, &round);
+        let once = once.without(left);
         self.clean_up_beginning_with(once, &op, release.clone(), vote, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, clean_up, votes());
-        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once)).iter() {
+        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once).or(left)).iter() {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
             (hold_state.maybe_held_on, hold_state.ticket) = (MasterSet::default(), None);
         }
         round
+    }
+
+    /// The masters that get the release of a lease only if those that have it do not all release it
+    /// soon: they were not asked for it.
+    fn left_for_later(
+        self: &Arc<Self>,
+        hold: &Hold,
+        hold_state: &HoldState,
+        leaving: Leaving,
+        release: &CleanUpOp,
+        round: &Arc<Round>,
+    ) -> MasterSet {
+        let asked = hold_state.maybe_held_on;
+        let rest = hold.lease().unasked.and(round.voters.masters).without(asked);
+        let is_release = hold_state.holds == 0 && matches!(leaving, Leaving::Lease(_));
+        let timeout = self.dispatcher.timeout();
+        if rest.is_empty() || !is_release {
+            return MasterSet::default();
+        }
+        let Some(hedge_after) = self.dispatcher.hedge_after(asked, rest, timeout) else {
+            return MasterSet::default();
+        };
+        let engine = self.clone();
+        let votes = Arc::downgrade(round);
+        let release = release.clone();
+        let ask = Box::new(move |rest| {
+            let op = release.op.clone();
+            let vote = CallKind::Vote { timeout };
+            engine.clean_up_beginning_with(rest, &op, release, vote, votes.upgrade());
+        });
+        round.leave(Rest { masters: rest, is_release, ask, hedge_after });
+        rest
     }
 
     /// An operation of the owner of `hold` to clean up with.
@@ -217,7 +251,8 @@ impl Engine {
 
     fn is_worth_repeating(&self, outcome: &Outcome, expires_by: Moment, patience_ends: Moment) -> bool {
         let until = match outcome {
-            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent | Outcome::Pending => return false,
+            Outcome::Granted | Outcome::Held { .. } | Outcome::Absent => return false,
+            Outcome::Pending | Outcome::NotAsked => return false,
             Outcome::Refused { reason: Refusal::Stale | Refusal::WrongType, .. } => return false,
             Outcome::Refused { .. } | Outcome::Answered(_) => expires_by.min(patience_ends),
             Outcome::Unreachable(_) | Outcome::Unknown(_) => expires_by,

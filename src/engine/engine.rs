@@ -237,7 +237,7 @@ pub(super) fn fresh_uuid(draw: impl Fn() -> u64) -> Uuid {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.leases.schedule.close();
-        self.dispatcher.caller_waker().end();
+        self.dispatcher.end();
     }
 }
 

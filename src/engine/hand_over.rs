@@ -22,7 +22,7 @@ use crate::renewal::{LeaseTimer, Renewal};
 use crate::round::{Decision, Epoch, Round, Tokens, verdict};
 use crate::set::Voters;
 use crate::time::lease;
-use crate::wire::{Kind, Leaving, LockId, Op};
+use crate::wire::{Kind, Leaving, LockId, MasterSet, Op};
 
 /// What to adopt, and how to keep it.
 #[derive(Clone, Debug)]
@@ -106,7 +106,8 @@ impl Engine {
     }
 
     /// The state of a lease, and the masters that have it. One that joined the set since the lease
-    /// was granted has it not, and an extend gives it to that one; a transfer would not.
+    /// was granted has it not, nor has one that was not asked; an extend gives it to these, a
+    /// transfer would not.
     async fn healed(
         self: &Arc<Self>,
         hold: &Arc<Hold>,
@@ -119,7 +120,8 @@ impl Engine {
                 return Err(loss);
             }
             let voters = self.dispatcher.voters();
-            if hold_state.granted_under == voters.view || extends == MOVES {
+            let was_asked = extends > 0 || hold.lease().unasked.is_empty();
+            if (hold_state.granted_under == voters.view && was_asked) || extends == MOVES {
                 return Ok((hold_state, voters));
             }
             extends += 1;
@@ -215,7 +217,8 @@ impl Engine {
         hold_state.begin(first_round);
         hold_state.granted_under = round.voters.view;
         let terms = LeaseTerms { token, delay, label: label.clone() };
-        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, None), terms);
+        let timer = LeaseTimer::new(round.sent, ttl, None);
+        let generation = self.leases.begin(&hold, timer, terms, MasterSet::default());
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })

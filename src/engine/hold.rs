@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use super::permits::Picked;
 use crate::error::{Error, Loss};
 use crate::owner::Owner;
-use crate::renewal::{LeaseTimer, Scheduled};
+use crate::renewal::LeaseTimer;
 use crate::round::EpochCounter;
 use crate::sync::{Mutex, MutexGuard};
-use crate::time::{Clock, Moment};
+use crate::time::{Clock, Moment, Scheduled};
 use crate::vote::Vote;
 use crate::wire::{Kind, LockId, MasterSet, Ticket};
 
@@ -79,6 +79,8 @@ pub(crate) struct Lease {
     pub(crate) generation: u64,
     pub(crate) timer: LeaseTimer,
     pub(crate) terms: LeaseTerms,
+    /// The masters that were not asked for it yet.
+    pub(super) unasked: MasterSet,
     /// Why the lease is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
@@ -214,8 +216,13 @@ impl Lease {
     }
 
     /// Begins a lease.
-    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) {
-        *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
+    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms, unasked: MasterSet) {
+        *self = Self { generation: self.generation + 1, timer, terms, unasked, ..Self::default() };
+    }
+
+    /// These masters have it, too.
+    pub(super) fn note_asked(&mut self, masters: MasterSet) {
+        self.unasked = self.unasked.without(masters);
     }
 
     /// Marks the lease lost, though it may not be over yet.

@@ -8,8 +8,9 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use super::hold::{Hold, HoldState, Lease, LeaseTerms, Registry};
 use super::permits::Pool;
 use crate::error::{Error, Loss};
-use crate::renewal::{LeaseTimer, Renewal, Schedule, Step};
-use crate::time::{Clock, Moment};
+use crate::renewal::{LeaseTimer, Renewal, Step};
+use crate::time::{Clock, Moment, Schedule};
+use crate::wire::MasterSet;
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
 /// Each is a round of a kilobyte.
@@ -42,6 +43,13 @@ pub(super) struct Extension {
     pub(super) hold_state: OwnedMutexGuard<HoldState>,
 }
 
+/// What is to be done about a lease.
+pub(super) enum Due {
+    Renewal(Extension),
+    /// The masters that were not asked for it are to have it, too.
+    FillUp(Extension),
+}
+
 impl Leases {
     /// No leases, of a client whose own TTL is this.
     pub(super) fn new(clock: Arc<dyn Clock>, ttl: Duration) -> Self {
@@ -55,10 +63,16 @@ impl Leases {
         }
     }
 
-    /// Begins a lease, and returns its generation.
-    pub(super) fn begin(&self, hold: &Arc<Hold>, timer: LeaseTimer, terms: LeaseTerms) -> u64 {
+    /// Begins a lease, for which these masters were not asked, and returns its generation.
+    pub(super) fn begin(
+        &self,
+        hold: &Arc<Hold>,
+        timer: LeaseTimer,
+        terms: LeaseTerms,
+        unasked: MasterSet,
+    ) -> u64 {
         let generation = self.change(hold, |lease| {
-            lease.begin(timer, terms);
+            lease.begin(timer, terms, unasked);
             lease.generation
         });
         hold.notify_lease_begun();
@@ -94,7 +108,9 @@ impl Leases {
 
     /// Ends a lease that has lapsed: its guards have lost it, also when another lease begins.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| lease.begin(LeaseTimer::default(), LeaseTerms::default()));
+        self.change(hold, |lease| {
+            lease.begin(LeaseTimer::default(), LeaseTerms::default(), MasterSet::default())
+        });
     }
 
     /// Marks the lease lost and ends it before waking listeners, so that they observe the final
@@ -120,7 +136,7 @@ impl Leases {
             let now = self.clock.now();
             let at = match lease.timer.step(now) {
                 Step::Wait(at) => at,
-                Step::Renew(_) | Step::GiveUp(_) => now,
+                Step::Renew(_) | Step::FillUp | Step::GiveUp(_) => now,
             };
             lease.entry = Some(self.schedule.put(at, hold.clone()));
         }
@@ -135,10 +151,10 @@ impl Leases {
         value
     }
 
-    /// Gives one lease up, or puts it on the schedule again. Returns it if it is to be renewed.
-    pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Extension> {
+    /// Gives one lease up, or puts it on the schedule again. Returns it if there is more to do.
+    pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Due> {
         let now = self.clock.now();
-        let (generation, ttl, hold_state) = self.change(&hold, |lease| {
+        let (generation, ttl, hold_state, is_to_fill_up) = self.change(&hold, |lease| {
             // Since the lease was taken off the schedule it may have ended.
             if lease.is_over() {
                 return None;
@@ -151,12 +167,18 @@ impl Leases {
                     // Should the renewal take that long, look again when the lease is to be given
                     // up.
                     lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
-                    return locked.map(|hold_state| (lease.generation, ttl, hold_state));
+                    return locked.map(|hold_state| (lease.generation, ttl, hold_state, false));
+                }
+                Step::FillUp => {
+                    let locked = hold.state.clone().try_lock_owned().ok();
+                    lease.timer.fills_up = locked.is_none().then_some(now + BUSY);
+                    return locked.map(|hold_state| (lease.generation, lease.timer.ttl, hold_state, true));
                 }
             }
             None
         })?;
-        Some(Extension { hold, generation, ttl, hold_state })
+        let extension = Extension { hold, generation, ttl, hold_state };
+        Some(if is_to_fill_up { Due::FillUp(extension) } else { Due::Renewal(extension) })
     }
 }
 
@@ -190,7 +212,10 @@ mod tests {
         let leases = Leases::new(clock.clone(), TTL);
         let owner = Owner::new(Uuid::from_u128(1), 1);
         let hold = Hold::new(LockId { name: "l".into(), kind: Kind::Lock, permit: None, owner });
-        let begin = || leases.begin(&hold, LeaseTimer::new(clock.now(), TTL, None), LeaseTerms::default());
+        let begin = || {
+            let timer = LeaseTimer::new(clock.now(), TTL, None);
+            leases.begin(&hold, timer, LeaseTerms::default(), MasterSet::default())
+        };
         let prolong = || leases.prolong(&hold, clock.now(), TTL, None);
         let generation = begin();
         assert_eq!(prolong(), Some(generation));

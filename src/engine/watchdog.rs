@@ -1,5 +1,6 @@
 //! The watchdog: looks at every lease of a client on one schedule. It renews together the leases
-//! that are due together, and tells guards that their lease is lost before the lease is over.
+//! that are due together, gives those that last to the masters that were not asked for them, and
+//! tells guards that their lease is lost before the lease is over.
 
 use std::sync::Arc;
 
@@ -7,7 +8,10 @@ use futures::future::join_all;
 
 use super::engine::Engine;
 use super::hold::Hold;
-use super::leases::Extension;
+use super::leases::{Due, Extension};
+use crate::round::Epoch;
+use crate::time::lease;
+use crate::wire::Op;
 
 /// How many leases are renewed together, at most.
 const TOGETHER: usize = 32;
@@ -34,7 +38,45 @@ impl Engine {
             // once, in the order in which they end. Were all sent at once, the last of them would
             // time out in our own queues.
             let _turn = engine.leases.renewing.acquire_many(batch.len() as u32).await;
-            join_all(batch.into_iter().map(|extension| engine.renew(extension))).await;
+            join_all(batch.into_iter().map(|due| engine.do_due(due))).await;
+        });
+    }
+
+    async fn do_due(self: &Arc<Self>, due: Due) {
+        match due {
+            Due::Renewal(extension) => self.renew(extension).await,
+            Due::FillUp(extension) => self.fill_up(extension).await,
+        }
+    }
+
+    /// Gives a lease to the masters that were not asked for it, for as long as it lasts by itself.
+    /// Otherwise waiters would get these one by one, and the loss of one master would end the lease.
+    async fn fill_up(self: &Arc<Self>, extension: Extension) {
+        let Extension { hold, generation, ttl, mut hold_state } = extension;
+        let voters = self.dispatcher.voters();
+        let now = self.clock().now();
+        let (to, left, terms) = {
+            let lease = hold.lease();
+            (lease.unasked.and(voters.masters), lease.timer.deadline.since(now), lease.terms.clone())
+        };
+        let kept = lease::kept(left + lease::shortfall(ttl), terms.delay);
+        let holds = hold_state.holds;
+        let op = Op::Extend { holds, kept, label: terms.label, token: terms.token, heals: true, first: 0 };
+        let epoch = Epoch::of(&hold);
+        let timeout = self.settings.timeout_within(ttl);
+        let round = self.dispatcher.begin_round(voters, Some(epoch));
+        let round_number = self.dispatcher.next_round_number();
+        let round = self.dispatcher.send_round(round, to, &hold.lock, round_number, &op, timeout);
+        hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
+        drop(hold_state); // a release need not wait
+        round.until_all().await;
+        self.leases.change(&hold, |lease| {
+            if lease.generation == generation {
+                lease.note_asked(round.granted());
+                if !lease.unasked.is_empty() {
+                    lease.timer.fill_up_again(self.clock().now());
+                }
+            }
         });
     }
 

@@ -1,5 +1,4 @@
-//! How leases are kept: the options, when to renew one, when to give it up, and the one schedule
-//! that all leases of a client are on.
+//! How leases are kept: the options, when to renew one, and when to give it up.
 //!
 //! The rules are pure; `engine/watchdog.rs` carries them out.
 
@@ -11,13 +10,16 @@ use crate::error::Loss;
 use crate::invalid::Invalid;
 use crate::time::{Moment, lease};
 
-mod schedule;
-
-pub(crate) use schedule::{Schedule, Scheduled};
-
 /// How long before its end a lease that is not renewed any more is reported lost, at most: enough
 /// to stop its work on a busy machine.
 const LONGEST_NOTICE: Duration = Duration::from_secs(1);
+
+/// A lease that lasts for this long is given to the masters that were not asked for it: most locks
+/// are released before.
+const LASTS: Duration = Duration::from_millis(50);
+
+/// From one try to give it to them to the next: as long as the lease has lasted, within these.
+const FILL_UP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
 /// How a lease is renewed. Leases that are renewed in the same way share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +129,8 @@ pub(crate) struct LeaseTimer {
     pub(crate) due: Moment,
     /// The last sign of life of the work.
     pub(crate) touched: Moment,
+    /// When to give it to the masters that were not asked, if there are any.
+    pub(crate) fills_up: Option<Moment>,
 }
 
 /// The next step for a lease.
@@ -136,6 +140,8 @@ pub(crate) enum Step {
     Wait(Moment),
     /// Renew it for this TTL.
     Renew(Duration),
+    /// Give it to the masters that were not asked for it.
+    FillUp,
     /// Report it lost: it ends soon, and nothing will renew it in time.
     GiveUp(Loss),
 }
@@ -152,7 +158,18 @@ impl LeaseTimer {
             renewed: 0,
             due,
             touched: sent,
+            fills_up: None,
         }
+    }
+
+    /// The same, but of a lease for which not all masters were asked.
+    pub(crate) fn to_fill_up(self) -> Self {
+        Self { fills_up: Some(self.began + LASTS), ..self }
+    }
+
+    /// It is to be given to the masters that lack it, once more.
+    pub(crate) fn fill_up_again(&mut self, now: Moment) {
+        self.fills_up = Some(now + now.since(self.began).clamp(FILL_UP.0, FILL_UP.1));
     }
 
     /// The step at this moment.
@@ -161,10 +178,14 @@ impl LeaseTimer {
         if now >= given_up {
             return Step::GiveUp(self.cause(now));
         }
-        match self.next_renewal(now) {
-            Some((at, ttl)) if at <= now => Step::Renew(ttl),
-            Some((at, _)) => Step::Wait(at.min(given_up)),
-            None => Step::Wait(given_up),
+        let renews = self.next_renewal(now);
+        match (renews, self.fills_up) {
+            (Some((at, ttl)), _) if at <= now => Step::Renew(ttl),
+            (_, Some(at)) if at <= now => Step::FillUp,
+            (_, fills_up) => {
+                let next = [renews.map(|(at, _)| at), fills_up].into_iter().flatten();
+                Step::Wait(next.fold(given_up, Moment::min))
+            }
         }
     }
 
@@ -185,8 +206,8 @@ impl LeaseTimer {
     /// `sent`.
     pub(crate) fn renew_by(&mut self, sent: Moment, renewal: &Arc<Renewal>) {
         if self.renewal.is_none() {
-            let Self { deadline, ttl, .. } = *self;
-            *self = Self { deadline, ttl, ..Self::new(sent, ttl, Some(renewal.clone())) };
+            let Self { deadline, ttl, fills_up, .. } = *self;
+            *self = Self { deadline, ttl, fills_up, ..Self::new(sent, ttl, Some(renewal.clone())) };
         }
     }
 

@@ -31,6 +31,7 @@ fn carry_out(mut course: LeaseTimer, mut touch: impl FnMut(Moment) -> bool) -> (
                 course.prolong(now, ttl);
                 course.succeeded(now, ttl);
             }
+            Step::FillUp => unreachable!("all were asked"),
             Step::GiveUp(cause) => return (course, now, cause),
         }
     }

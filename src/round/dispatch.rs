@@ -4,7 +4,7 @@
 //! before; a master that is out of reach has answered by then, on this thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -13,18 +13,22 @@ use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
 use super::epoch::Epoch;
-use super::tally::{Round, RoundContext};
+use super::preference::{First, Preference};
+use super::tally::{Rest, Round, RoundContext};
 use crate::config::Settings;
 use crate::executor::Executor;
 use crate::link::{Master, Masters};
 use crate::random::Random;
 use crate::set::{Handshake, Terms, TimePrecision, Trust, Voters};
-use crate::time::Clock;
+use crate::time::{Clock, Schedule};
 use crate::vote::Refusal;
 use crate::wire::{
     Call, CallKind, Failure, HOT, Kind, LockId, MasterIndex, MasterSet, Op, ReplySink, Script, TrustedTime,
     Value, Words,
 };
+
+/// How many rounds are looked at in a row for whether to ask the rest.
+const HEDGES_AT_ONCE: usize = 64;
 
 /// How often in a row to ask for the time: answers that come as late as before tell no more.
 const TIME_QUESTIONS: usize = 3;
@@ -65,7 +69,10 @@ impl Dispatcher {
         masters.iter().for_each(introduce);
         let (caller_waker, waking) = CallerWaker::new();
         executor.spawn(waking);
-        let context = Arc::new(RoundContext { trust, clock, caller_waker });
+        let hedges = Schedule::new(clock.clone());
+        executor.spawn(hedge(hedges.clone()));
+        let preference = Preference::new(settings.quorum_first_above);
+        let context = Arc::new(RoundContext { trust, clock, caller_waker, preference, hedges });
         Arc::new(Self {
             masters,
             context,
@@ -124,6 +131,17 @@ impl Dispatcher {
         &self.context.clock
     }
 
+    /// Ends what goes on in the background: the client is gone.
+    pub(crate) fn end(&self) {
+        self.context.hedges.close();
+        self.context.caller_waker.end();
+    }
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) fn quorum_first_counts(&self) -> super::QuorumFirstCounts {
+        self.context.preference.counts()
+    }
+
     /// Wakes the callers whose rounds are decided.
     pub(crate) fn caller_waker(&self) -> &Arc<CallerWaker> {
         &self.context.caller_waker
@@ -158,6 +176,43 @@ impl Dispatcher {
         let to = voters.masters;
         let round = self.begin_round(voters, epoch);
         self.send_round(round, to, lock, round_number, op, timeout)
+    }
+
+    /// The same, but a quorum of the masters first, where this client has much to do. The rest is
+    /// asked where those do not decide it.
+    pub(crate) fn ask_quorum_first(
+        &self,
+        lock: &LockId,
+        round_number: u64,
+        op: &Op,
+        timeout: Duration,
+        epoch: Option<Epoch>,
+    ) -> Arc<Round> {
+        let voters = self.voters();
+        let first = self.context.preference.first(&voters, &lock.name, timeout, self.clock().now());
+        let Some(First { masters, hedge_after }) = first else {
+            return self.ask(lock, round_number, op, timeout, epoch);
+        };
+        let rest = voters.masters.without(masters);
+        let round = self.begin_round(voters, epoch);
+        let (call, width) = self.call_for(lock, round_number, op, CallKind::Vote { timeout }, round.clone());
+        round.set_width(width);
+        let later = call.clone();
+        let masters_of_client = self.masters.clone();
+        let ask = Box::new(move |rest| send_to(&masters_of_client, &later, rest));
+        round.leave(Rest { masters: rest, is_release: false, ask, hedge_after });
+        send_to(&self.masters, &call, masters);
+        round
+    }
+
+    /// For how long to wait for some masters before the rest is asked. `None` to ask all at once.
+    pub(crate) fn hedge_after(
+        &self,
+        asked: MasterSet,
+        rest: MasterSet,
+        timeout: Duration,
+    ) -> Option<Duration> {
+        self.context.preference.hedge_after(asked, rest, timeout)
     }
 
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
@@ -197,6 +252,20 @@ impl Dispatcher {
         call_kind: CallKind,
         sink: Arc<dyn ReplySink>,
     ) -> Duration {
+        let (call, width) = self.call_for(lock, round_number, op, call_kind, sink);
+        send_to(&self.masters, &call, to);
+        width
+    }
+
+    /// The call of an operation, and the width of the time that it goes by.
+    fn call_for(
+        &self,
+        lock: &LockId,
+        round_number: u64,
+        op: &Op,
+        kind: CallKind,
+        sink: Arc<dyn ReplySink>,
+    ) -> (Arc<Call>, Duration) {
         let time = self.time_for(op);
         let hot = op.hot_words(&self.prefix, lock, round_number, time).map(|words| (&HOT, words));
         let script = lock.kind.script();
@@ -204,8 +273,7 @@ impl Dispatcher {
         let lock = lock.clone();
         let op = op.clone();
         let words = move || op.words(&prefix, &lock, round_number, time);
-        self.call(Call { script, words: LazyLock::new(Box::new(words)), hot, kind: call_kind, sink }, to);
-        time.width
+        (Arc::new(Call { script, words: LazyLock::new(Box::new(words)), hot, kind, sink }), time.width)
     }
 
     /// Has a script run on some masters. `sink` gets an answer of each, also where the call fails.
@@ -217,17 +285,7 @@ impl Dispatcher {
         sink: Arc<dyn ReplySink>,
         to: MasterSet,
     ) {
-        self.call(Call::new(script, words, kind, sink), to);
-    }
-
-    fn call(&self, call: Call, to: MasterSet) {
-        let call = Arc::new(call);
-        for index in to.iter() {
-            match self.masters.get(index) {
-                Some(master) => master.call(call.clone(), index),
-                None => call.sink.receive(index, Err(Failure::Unreachable(NO_CONNECTION.into())), None),
-            }
-        }
+        send_to(&self.masters, &Arc::new(Call::new(script, words, kind, sink)), to);
     }
 
     /// The time that an operation goes by. A new grant proposes it as the token.
@@ -299,6 +357,23 @@ impl Dispatcher {
                 round.until_all().await;
             }
         }
+    }
+}
+
+/// Hands a call over to the links of some masters.
+fn send_to(masters: &Masters, call: &Arc<Call>, to: MasterSet) {
+    for index in to.iter() {
+        match masters.get(index) {
+            Some(master) => master.call(call.clone(), index),
+            None => call.sink.receive(index, Err(Failure::Unreachable(NO_CONNECTION.into())), None),
+        }
+    }
+}
+
+/// Asks the rest of each round whose first masters are slow, until the client is gone.
+async fn hedge(hedges: Arc<Schedule<Weak<Round>>>) {
+    while let Some(due) = hedges.due(HEDGES_AT_ONCE).await {
+        due.iter().filter_map(Weak::upgrade).for_each(|round| round.hedge());
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Contest<'a> {
                 Outcome::Held { owner, held_for, .. } if held_for.is_none_or(|time| time <= longest) => {
                     *others.entry(&**owner).or_default() += 1;
                 }
-                Outcome::Pending => open += 1,
+                Outcome::Pending | Outcome::NotAsked => open += 1,
                 _ => {}
             }
         }

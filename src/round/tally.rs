@@ -1,20 +1,21 @@
 //! A [`Round`] counts the votes of all masters on one operation. The first decision wins. Nothing
-//! here sends.
+//! here sends, but for the [`Rest`] of a round that asks a quorum first.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::caller_waker::CallerWaker;
 use super::epoch::Epoch;
+use super::preference::Preference;
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use super::verdict;
 use crate::error::Error;
 use crate::set::{Trust, Voters};
 use crate::sync::{Mutex, MutexGuard};
-use crate::time::{Clock, Moment, lease};
+use crate::time::{Clock, Moment, Schedule, lease};
 use crate::vote::{Outcome, Record, Refusal, Silence, Vote};
 use crate::wire::{Decoded, Failure, MasterIndex, MasterSet, ReplySink, Seen, Value, decode};
 
@@ -25,6 +26,10 @@ pub(super) struct RoundContext {
     pub(crate) clock: Arc<dyn Clock>,
     /// Wakes the callers whose rounds are decided.
     pub(crate) caller_waker: Arc<CallerWaker>,
+    /// Whom rounds ask first.
+    pub(super) preference: Preference,
+    /// When to ask the rest of a round.
+    pub(super) hedges: Arc<Schedule<Weak<Round>>>,
 }
 
 impl RoundContext {
@@ -54,13 +59,34 @@ struct Counted {
     cast: Box<[CastVote]>,
     granted: usize,
     not_yours: usize,
+    /// How many have not answered of those that were asked.
     pending: usize,
+    /// The masters that were not asked.
+    unasked: MasterSet,
+    /// Asks these, until the set of asked masters is closed.
+    rest: Option<Rest>,
+    /// Which masters were the rest, when they were asked, and whether to release.
+    rest_asked: Option<(MasterSet, Moment, bool)>,
+    /// Whether the decision was counted.
+    is_decided: bool,
     /// How much later it may have been by the masters' clocks than T says.
     width: Duration,
     /// The caller that waits, and what it waits for.
     waiter: Option<(Until, Awaiting)>,
     /// What to do about the votes once the lease has begun.
     vote_clean_up: Option<VoteCleanUp>,
+}
+
+/// The masters that a round asks only if those that it asked first do not decide it.
+pub(crate) struct Rest {
+    pub(crate) masters: MasterSet,
+    /// Whether it is the round of a release. That asks them as soon as one of the first has not
+    /// released; and that one of them has no such lock is as good as a release, as they were not
+    /// asked for the lease. An acquire asks them when all the first have answered.
+    pub(crate) is_release: bool,
+    pub(crate) ask: Box<dyn FnOnce(MasterSet) + Send>,
+    /// For how long to wait for the first.
+    pub(crate) hedge_after: Duration,
 }
 
 /// What to do about the votes of an acquire once its lease has begun, also about those to come.
@@ -115,6 +141,10 @@ impl Round {
         let counted = Counted {
             masters: voters.masters,
             pending: voters.len(),
+            unasked: MasterSet::default(),
+            rest: None,
+            rest_asked: None,
+            is_decided: false,
             cast,
             granted: 0,
             not_yours: 0,
@@ -122,6 +152,7 @@ impl Round {
             waiter: None,
             vote_clean_up: None,
         };
+        context.preference.begin();
         Arc::new(Self {
             context: context.clone(),
             voters,
@@ -210,6 +241,52 @@ impl Round {
     /// Cancels what was not sent yet.
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
+        self.close();
+    }
+
+    /// Leaves some of the voters unasked, for as long as the others may decide it.
+    pub(crate) fn leave(self: &Arc<Self>, rest: Rest) {
+        let hedge_at = self.sent + rest.hedge_after;
+        let mut counted = self.counted();
+        counted.leave(rest);
+        drop(counted);
+        self.context.hedges.put(hedge_at, Arc::downgrade(self));
+    }
+
+    /// Closes the set of masters that are asked.
+    pub(crate) fn close(&self) {
+        let rest = self.counted().rest.take();
+        drop(rest); // unlocked
+    }
+
+    /// Asks the rest, unless the set of masters that are asked is closed.
+    pub(crate) fn ask_rest(&self) {
+        let rest = self.counted().take_rest(self.context.clock.now());
+        ask(rest);
+    }
+
+    /// Asks the rest if one of those that were asked first is silent.
+    pub(super) fn hedge(self: &Arc<Self>) {
+        let now = self.context.clock.now();
+        let rest = {
+            let mut counted = self.counted();
+            let Some(Rest { hedge_after, .. }) = counted.rest else { return };
+            if counted.decision() != Decision::Open {
+                return;
+            }
+            let slow = counted.masters_with(|vote| vote.said.outcome == Outcome::Pending);
+            if self.context.preference.silent(slow, hedge_after, now).is_empty() {
+                self.context.hedges.put(now + hedge_after, Arc::downgrade(self));
+                return;
+            }
+            counted.take_rest(now)
+        };
+        ask(rest);
+    }
+
+    /// The masters that were not asked.
+    pub(crate) fn unasked(&self) -> MasterSet {
+        self.counted().unasked
     }
 
     /// The votes so far; the others are pending since the round began.
@@ -266,7 +343,7 @@ impl Round {
         let may_have = |outcome: &Outcome| match outcome {
             Outcome::Granted | Outcome::Unknown(_) | Outcome::Pending => true,
             Outcome::Held { .. } | Outcome::Absent | Outcome::Answered(_) => false,
-            Outcome::Refused { .. } | Outcome::Unreachable(_) => false,
+            Outcome::Refused { .. } | Outcome::Unreachable(_) | Outcome::NotAsked => false,
         };
         // A vote that was discounted does not count, but the master has granted.
         self.masters_with(may_have).or(self.discounted())
@@ -302,17 +379,28 @@ impl Round {
 
     /// Counts a master's vote, if it is the first of this master.
     pub(crate) fn vote(&self, index: MasterIndex, said: Decoded, heard: Moment) {
+        let asked = self.counted().asked(index, self.sent);
+        self.context.preference.note(index, &said.outcome, asked, heard);
+        self.count(index, said, heard);
+    }
+
+    fn count(&self, index: MasterIndex, said: Decoded, heard: Moment) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
-        let (waiter, clean_up) = {
+        let (waiter, clean_up, rest) = {
             let mut counted = self.counted();
             if !counted.vote(index, vote) {
                 return;
             }
+            if counted.decides() {
+                self.context.preference.end();
+            }
+            let rest = if counted.takes_rest(index) { counted.take_rest(heard) } else { None };
             let due = counted.clean_up_due(index.into());
             let clean_up = due.zip(counted.vote_clean_up.as_ref().map(|late| late.clean_up.clone()));
-            (counted.take_waiter(), clean_up)
+            (counted.take_waiter(), clean_up, rest)
         };
-        self.notify(waiter); // unlocked
+        ask(rest); // unlocked
+        self.notify(waiter);
         if let Some((due, clean_up)) = clean_up {
             clean_up(due);
         }
@@ -320,7 +408,7 @@ impl Round {
 
     /// Counts a master that is not asked.
     pub(crate) fn count_unasked(&self, index: MasterIndex, reason: Refusal, why: &str) {
-        self.vote(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
+        self.count(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
     }
 
     /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
@@ -360,6 +448,21 @@ impl Round {
 
     fn counted(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock()
+    }
+}
+
+impl Drop for Round {
+    fn drop(&mut self) {
+        if !self.counted().is_decided {
+            self.context.preference.end();
+        }
+    }
+}
+
+/// Asks the rest of a round, with nothing locked.
+fn ask(rest: Option<Rest>) {
+    if let Some(Rest { masters, ask, .. }) = rest {
+        ask(masters);
     }
 }
 
@@ -403,15 +506,18 @@ impl CastVote {
 
     /// Whether the place of the attempt before may still be in this master's queue.
     fn leaves_place(&self) -> bool {
-        self.said.outcome != Outcome::Pending && !self.said.outcome.takes_over()
+        !matches!(self.said.outcome, Outcome::Pending | Outcome::NotAsked) && !self.said.outcome.takes_over()
     }
 }
 
 impl Counted {
     /// Counts a master's first vote. Returns whether it was the first, of a voter: no other counts.
-    fn vote(&mut self, index: MasterIndex, vote: CastVote) -> bool {
+    fn vote(&mut self, index: MasterIndex, mut vote: CastVote) -> bool {
         if !self.masters.has(index) {
             return false;
+        }
+        if vote.said.outcome == Outcome::Absent && self.has_nothing_to_release(index) {
+            vote.said.outcome = Outcome::Granted;
         }
         let known = &mut self.cast[self.masters.before(index)];
         if known.said.outcome != Outcome::Pending {
@@ -422,6 +528,63 @@ impl Counted {
         self.pending -= 1;
         *known = vote;
         true
+    }
+
+    /// Leaves these masters unasked for now.
+    fn leave(&mut self, rest: Rest) {
+        self.set_outcomes(rest.masters, &Outcome::NotAsked);
+        self.pending -= rest.masters.len();
+        self.unasked = rest.masters;
+        self.rest = Some(rest);
+    }
+
+    /// Whether to ask the rest after the vote of this master: it had none, or what was asked does
+    /// not decide the round.
+    fn takes_rest(&self, index: MasterIndex) -> bool {
+        let Some(Rest { is_release, .. }) = self.rest else { return false };
+        let goes_on = match self.cast[self.masters.before(index)].said.outcome {
+            Outcome::Granted => false,
+            Outcome::Held { .. } | Outcome::Absent => is_release,
+            _ => true,
+        };
+        (goes_on || self.pending == 0) && self.decision() == Decision::Open
+    }
+
+    /// Takes the rest, to be asked at this moment. From here on they are pending.
+    fn take_rest(&mut self, now: Moment) -> Option<Rest> {
+        let rest = self.rest.take()?;
+        self.set_outcomes(rest.masters, &Outcome::Pending);
+        self.pending += rest.masters.len();
+        self.unasked = MasterSet::default();
+        self.rest_asked = Some((rest.masters, now, rest.is_release));
+        Some(rest)
+    }
+
+    fn set_outcomes(&mut self, of: MasterSet, outcome: &Outcome) {
+        for index in of.iter() {
+            self.cast[self.masters.before(index)].said = outcome.clone().into();
+        }
+    }
+
+    /// Whether that this master has no such lock is as good as a release: it was not asked for the
+    /// lease, and nobody else has the lock.
+    fn has_nothing_to_release(&self, index: MasterIndex) -> bool {
+        let is_of_the_rest =
+            self.rest_asked.is_some_and(|(masters, _, is_release)| is_release && masters.has(index));
+        let is_held = |vote: &CastVote| matches!(vote.said.outcome, Outcome::Held { .. });
+        is_of_the_rest && !self.cast.iter().any(is_held)
+    }
+
+    /// When this master was asked, in a round that was sent at `sent`.
+    fn asked(&self, index: MasterIndex, sent: Moment) -> Moment {
+        self.rest_asked.filter(|(masters, ..)| masters.has(index)).map_or(sent, |(_, at, _)| at)
+    }
+
+    /// Whether the round is decided, the first time that it is.
+    fn decides(&mut self) -> bool {
+        let decides = !self.is_decided && self.decision() != Decision::Open;
+        self.is_decided |= decides;
+        decides
     }
 
     /// The masters whose vote matches.
@@ -446,7 +609,7 @@ impl Counted {
 
     fn decision(&self) -> Decision {
         let masters = self.cast.len();
-        decide(masters, self.granted, masters - self.granted - self.pending)
+        decide(masters, self.granted, masters - self.granted - self.pending - self.unasked.len())
     }
 
     fn is_reached(&self, until: Until) -> bool {
@@ -484,7 +647,13 @@ mod tests {
             Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
         let trust = Trust::new(names, terms, Arc::new(BootClock), Arc::new(SystemRandom));
         let (caller_waker, _waking) = CallerWaker::new();
-        let context = RoundContext { trust: trust.clone(), clock: Arc::new(BootClock), caller_waker };
+        let context = RoundContext {
+            trust: trust.clone(),
+            clock: Arc::new(BootClock),
+            caller_waker,
+            preference: Preference::new(usize::MAX),
+            hedges: Schedule::new(Arc::new(BootClock)),
+        };
         let round = Round::new(&Arc::new(context), trust.voters(), None);
         let shows = |master: usize, time: u64| {
             trust.hear_time(master.into(), BootClock.now(), BootClock.now(), time).is_ok()

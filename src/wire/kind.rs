@@ -92,6 +92,12 @@ impl Kind {
         }
     }
 
+    /// Whether a fresh owner may ask a quorum of the masters first. The others are about several
+    /// owners or names, or about keys of another library, which keeps no queue.
+    pub(crate) fn asks_quorum_first(self) -> bool {
+        matches!(self, Self::Lock | Self::Mutex)
+    }
+
     /// Checks a name, before anything is sent.
     pub(crate) fn check_name(self, name: &str) -> Result<(), Invalid> {
         if self != Self::Several {

@@ -102,7 +102,8 @@ async fn a_shutdown_after_any_number_of_steps_ends_an_acquire_or_leaves_a_guard(
 #[tokio::test]
 async fn a_caller_that_comes_when_its_lease_is_over_has_lost_it() {
     let masters = Masters::start(3);
-    let redlock = same_runtime(&masters);
+    let here = tokio::runtime::Handle::current();
+    let redlock = builder(&masters).timeout(ms(250)).runtime(here).build().unwrap();
     answering(&redlock, 3).await;
     let lock = redlock.lock("l").ttl(ms(500));
     let mut acquire = lock.try_acquire().boxed();

@@ -137,6 +137,7 @@ fn an_outcome_has_the_fields_of_its_kind() {
             json!({ "outcome": "unknown", "reason": "connection_lost", "detail": "reset" }),
         ),
         (Outcome::Pending, json!({ "outcome": "pending" })),
+        (Outcome::NotAsked, json!({ "outcome": "not_asked" })),
     ]);
 }
 

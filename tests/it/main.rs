@@ -48,6 +48,7 @@ mod masters_suite;
 mod named_waiters;
 mod passwords;
 mod peers;
+mod quorum_first;
 mod read_write;
 mod read_write_crowd;
 mod readme;

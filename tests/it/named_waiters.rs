@@ -107,7 +107,8 @@ async fn a_waiter_that_fails_to_enter_again_leaves_the_lease_that_stands() {
 #[tokio::test]
 async fn an_owner_whose_lease_ends_before_it_enters_again_lines_up() {
     let masters = Masters::start(3);
-    let (redlock, other) = (patient(&masters), patient(&masters));
+    let redlock = builder(&masters).timeout(ms(250)).build().unwrap();
+    let other = patient(&masters);
     let mine = redlock.lock("l").owned_by(&redlock.owner());
     let outer = mine.clone().ttl(ms(1_000)).acquire().await.unwrap();
     other.lock("l").force_release(&outer.owner()).await.unwrap();

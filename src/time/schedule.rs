@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::clock::{Clock, Moment};
 use crate::sync::Mutex;
-use crate::time::{Clock, Moment};
 
 /// The longest sleep. Timers stop while the machine is suspended and leases do not, so leases are
 /// looked at soon after a suspend.
