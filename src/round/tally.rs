@@ -379,15 +379,17 @@ impl Round {
 
     /// Counts a master's vote, if it is the first of this master.
     pub(crate) fn vote(&self, index: MasterIndex, said: Decoded, heard: Moment) {
-        let asked = self.counted().asked(index, self.sent);
-        self.context.preference.note(index, &said.outcome, asked, heard);
-        self.count(index, said, heard);
+        self.count(index, said, heard, true);
     }
 
-    fn count(&self, index: MasterIndex, said: Decoded, heard: Moment) {
+    fn count(&self, index: MasterIndex, said: Decoded, heard: Moment, was_asked: bool) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
         let (waiter, clean_up, rest) = {
             let mut counted = self.counted();
+            if was_asked {
+                let asked = counted.asked(index, self.sent);
+                self.context.preference.note(index, &vote.said.outcome, asked, heard);
+            }
             if !counted.vote(index, vote) {
                 return;
             }
@@ -408,7 +410,8 @@ impl Round {
 
     /// Counts a master that is not asked.
     pub(crate) fn count_unasked(&self, index: MasterIndex, reason: Refusal, why: &str) {
-        self.count(index, Outcome::Refused { reason, detail: why.into() }.into(), self.sent);
+        let said = Outcome::Refused { reason, detail: why.into() }.into();
+        self.count(index, said, self.sent, false);
     }
 
     /// What a master's reply counts for: a grant counts only if the master's clock can be trusted.
