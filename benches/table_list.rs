@@ -6,6 +6,8 @@ use crate::tables::{Cell, Line, Lines, Table};
 const QUORATE: &str = "quorate";
 const REUSED: &str = "quorate, names reused";
 const ONE_THREAD: &str = "quorate, one thread";
+const ASKS_ALL: &str = "quorate, asks all";
+const QUORUM_FIRST: &str = "quorate, a quorum first";
 const RSLOCK: &str = "rslock";
 const RSLOCK_REUSED: &str = "rslock, names reused";
 const RSLOCK_ONE_THREAD: &str = "rslock, one thread";
@@ -98,6 +100,22 @@ pub(crate) const TABLES: &[Table] = &[
     rivals("releases", "workers (us)", "cost", "", RELEASES),
     rivals("masters-cpu", "workers (us)", "cost", "masters_cpu_us", RIVALS),
     rivals("client-cpu", "workers (us)", "cost", "client_cpu_us", RIVALS),
+    Table {
+        name: "whom",
+        heading: "workers",
+        lines: Lines::Cases("whom", ""),
+        columns: &[
+            ("cycles/s", Of(QUORATE, "cycles_per_s")),
+            ("asks all", Of(ASKS_ALL, "cycles_per_s")),
+            ("a quorum first", Of(QUORUM_FIRST, "cycles_per_s")),
+            ("default to asks all", Ratio(QUORATE, ASKS_ALL, "cycles_per_s")),
+            ("a quorum first to asks all", Ratio(QUORUM_FIRST, ASKS_ALL, "cycles_per_s")),
+            ("p50, default to asks all", Ratio(QUORATE, ASKS_ALL, "acquire_p50_us")),
+            ("masters' CPU", Ratio(QUORATE, ASKS_ALL, "masters_cpu_us")),
+            ("client's CPU", Ratio(QUORATE, ASKS_ALL, "client_cpu_us")),
+            ("hedged, by default", Of(QUORATE, "hedged")),
+        ],
+    },
     Table {
         name: "sustained",
         heading: "",

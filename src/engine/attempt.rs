@@ -260,7 +260,9 @@ impl Attempt {
         let ttl = self.acquire.request.ttl;
         let counts = self.round().check_that_it_counts(&self.hold.lock.name, ttl);
         counts.map_err(|error| match error {
-            Error::NoQuorum { late: true, votes, .. } if self.round().was_granted_within(ttl) => {
+            Error::NoQuorum { late: true, votes, .. }
+                if self.hold_state.holds == 0 && self.round().was_granted_within(ttl) =>
+            {
                 self.hold.lost_error(Loss::Expired, &votes)
             }
             other => other,

@@ -97,6 +97,7 @@ impl Engine {
         let once = once.without(left);
         self.clean_up_beginning_with(once, &op, release.clone(), vote, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, clean_up, votes());
+        round.schedule_hedge();
         for index in round.voters.masters.without(hold_state.maybe_held_on.or(once).or(left)).iter() {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
@@ -123,7 +124,7 @@ impl Engine {
         if rest.is_empty() || !is_release {
             return MasterSet::default();
         }
-        let Some(hedge_after) = self.dispatcher.hedge_after(asked, rest, timeout) else {
+        let Some(patience) = self.dispatcher.patience(asked, rest, timeout) else {
             return MasterSet::default();
         };
         let engine = self.clone();
@@ -134,7 +135,7 @@ impl Engine {
             let vote = CallKind::Vote { timeout };
             engine.clean_up_beginning_with(rest, &op, release, vote, votes.upgrade());
         });
-        round.leave(Rest { masters: rest, is_release, ask, hedge_after });
+        round.leave(Rest { masters: rest, is_release, ask, patience });
         rest
     }
 

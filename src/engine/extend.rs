@@ -96,7 +96,7 @@ impl Engine {
         let unless_lost = || hold.loss(generation, self.clock().now()).map_or(Ok(()), Err);
         unless_lost()?;
         round.check_that_it_counts(&hold.lock.name, ttl)?;
-        hold.lease().note_asked(round.granted());
+        hold.lease().note_given_to(round.granted());
         match self.leases.prolong(hold, round.sent, ttl, None) {
             Some(_) => Ok(()),
             None => unless_lost(), // it ended just now, and is lost for good

@@ -221,8 +221,11 @@ impl Lease {
     }
 
     /// These masters have it, too.
-    pub(super) fn note_asked(&mut self, masters: MasterSet) {
+    pub(super) fn note_given_to(&mut self, masters: MasterSet) {
         self.unasked = self.unasked.without(masters);
+        if self.unasked.is_empty() {
+            self.timer.fills_up = None;
+        }
     }
 
     /// Marks the lease lost, though it may not be over yet.

@@ -16,6 +16,9 @@ use crate::wire::MasterSet;
 /// Each is a round of a kilobyte.
 const MOST_RENEWING: usize = 2_048;
 
+/// How many leases are given to masters that were not asked for them at once, at most.
+const MOST_FILLING_UP: usize = 256;
+
 /// How soon to look again at a lease whose hold is locked: the operation that is under way does not
 /// take long.
 const BUSY: Duration = Duration::from_millis(2);
@@ -33,6 +36,8 @@ pub(super) struct Leases {
     pub(super) usual_renewal: Arc<Renewal>,
     /// Bounds the renewals that are under way.
     pub(super) renewing: Semaphore,
+    /// Bounds what is given to masters that were not asked. It waits for no turn, but comes again.
+    pub(super) filling_up: Arc<Semaphore>,
 }
 
 /// One lease to extend. Its hold is locked meanwhile.
@@ -59,6 +64,7 @@ impl Leases {
             schedule: Schedule::new(clock.clone()),
             usual_renewal: Arc::new(Renewal::every_third_of(ttl)),
             renewing: Semaphore::new(MOST_RENEWING),
+            filling_up: Arc::new(Semaphore::new(MOST_FILLING_UP)),
             clock,
         }
     }

@@ -175,6 +175,7 @@ impl Engine {
             let trusted = absent.iter().filter(|index| trust.standing_of(*index) == Standing::Trusted);
             not_ours = not_ours.or(trusted.collect());
         }
+        not_ours = not_ours.without(round.never_had());
         let votes = round.votes();
         // A loss that the holder was told of stays the reason. Where this was asked for in time and
         // sent when the lease was over, somebody else may have the lock since: that is no loss.

@@ -163,8 +163,10 @@ impl Wait {
             if (self.is_over() && !self.asks_at_once()) || !may_be_granted_later(&error) {
                 return Err(self.out_of_time(error));
             }
-            self.line_up().await?; // its owner may have lost what it was let in for
-            self.pause(error).await;
+            // Its owner may have lost what it was let in for.
+            if !self.line_up().await? {
+                self.pause(error).await;
+            }
         }
     }
 
@@ -212,10 +214,10 @@ impl Wait {
 
     /// Waits until this is the first waiter of this client for this lock, or until its own owner
     /// has the lock, and may enter it again. One that does not queue, or that is let in at once,
-    /// waits for nobody.
-    async fn line_up(&mut self) -> Result<(), Error> {
+    /// waits for nobody. Returns whether it lined up.
+    async fn line_up(&mut self) -> Result<bool, Error> {
         if self.slot.is_some() || !self.queues() || self.engine.is_re_entry(self.request()) {
-            return Ok(());
+            return Ok(false);
         }
         self.engine.refuse_to_wait_for_itself(self.request())?;
         let name = &self.request().name;
@@ -228,8 +230,8 @@ impl Wait {
             biased;
             () = slot.until_first() => {}
             // The waiters ahead may be waiting for this very owner.
-            Some(()) = OptionFuture::from(entered) => return Ok(()),
-            () = self.engine.until_counterpart_stands(self.request()) => return Ok(()),
+            Some(()) = OptionFuture::from(entered) => return Ok(true),
+            () = self.engine.until_counterpart_stands(self.request()) => return Ok(true),
             () = tokio::time::sleep(self.left()) => {
                 if let Some(LastHolder { holder, votes }) = slot.last() {
                     return Err(self.timed_out(holder, votes));
@@ -237,7 +239,7 @@ impl Wait {
             }
         }
         self.slot = Some(slot);
-        Ok(())
+        Ok(true)
     }
 
     async fn attempt(&mut self) -> Result<Grant, Error> {

@@ -10,8 +10,9 @@ use super::engine::Engine;
 use super::hold::Hold;
 use super::leases::{Due, Extension};
 use crate::round::Epoch;
+use crate::set::TimePrecision;
 use crate::time::lease;
-use crate::wire::Op;
+use crate::wire::{MasterSet, Op};
 
 /// How many leases are renewed together, at most.
 const TOGETHER: usize = 32;
@@ -30,34 +31,39 @@ impl Engine {
     }
 
     fn look_after(self: &Arc<Self>, due: Vec<Arc<Hold>>) {
-        let batch: Vec<_> = due.into_iter().filter_map(|hold| self.leases.look_at(hold)).collect();
+        let mut renewals = Vec::new();
+        for due in due.into_iter().filter_map(|hold| self.leases.look_at(hold)) {
+            match due {
+                Due::Renewal(extension) => renewals.push(extension),
+                Due::FillUp(extension) => self.fill_up(extension),
+            }
+        }
         let engine = self.clone();
         // A shutdown does not wait for renewals: while guards live there is always another one.
         self.executor.spawn(async move {
             // The semaphore is never closed. After the machine stood still all leases are due at
             // once, in the order in which they end. Were all sent at once, the last of them would
             // time out in our own queues.
-            let _turn = engine.leases.renewing.acquire_many(batch.len() as u32).await;
-            join_all(batch.into_iter().map(|due| engine.do_due(due))).await;
+            let _turn = engine.leases.renewing.acquire_many(renewals.len() as u32).await;
+            join_all(renewals.into_iter().map(|extension| engine.renew(extension))).await;
         });
     }
 
-    async fn do_due(self: &Arc<Self>, due: Due) {
-        match due {
-            Due::Renewal(extension) => self.renew(extension).await,
-            Due::FillUp(extension) => self.fill_up(extension).await,
-        }
-    }
-
-    /// Gives a lease to the masters that were not asked for it, for as long as it lasts by itself.
-    /// Otherwise waiters would get these one by one, and the loss of one master would end the lease.
-    async fn fill_up(self: &Arc<Self>, extension: Extension) {
+    /// Gives a lease to the masters that lack it, for as long as it lasts by itself. Otherwise
+    /// waiters would get these one by one, and the loss of one master would end the lease. The hold
+    /// is locked until it is sent.
+    fn fill_up(self: &Arc<Self>, extension: Extension) {
         let Extension { hold, generation, ttl, mut hold_state } = extension;
         let voters = self.dispatcher.voters();
         let now = self.clock().now();
         let (to, left, terms) = {
             let lease = hold.lease();
             (lease.unasked.and(voters.masters), lease.timer.deadline.since(now), lease.terms.clone())
+        };
+        let knows_the_time = self.dispatcher.trust().time_precision() == TimePrecision::Exact;
+        let turn = self.leases.filling_up.clone().try_acquire_owned();
+        let Some(turn) = turn.ok().filter(|_| knows_the_time && !to.is_empty() && hold.stands(now)) else {
+            return self.note_given_to(&hold, generation, MasterSet::default());
         };
         let kept = lease::kept(left + lease::shortfall(ttl), terms.delay);
         let holds = hold_state.holds;
@@ -68,14 +74,24 @@ impl Engine {
         let round_number = self.dispatcher.next_round_number();
         let round = self.dispatcher.send_round(round, to, &hold.lock, round_number, &op, timeout);
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
-        drop(hold_state); // a release need not wait
-        round.until_all().await;
-        self.leases.change(&hold, |lease| {
+        drop(hold_state);
+        let engine = self.clone();
+        self.executor.spawn(async move {
+            round.until_all().await;
+            engine.note_given_to(&hold, generation, round.granted());
+            drop(turn);
+        });
+    }
+
+    /// Notes that these masters have a lease, too. The others are asked again later.
+    fn note_given_to(&self, hold: &Arc<Hold>, generation: u64, masters: MasterSet) {
+        let now = self.clock().now();
+        let voters = self.dispatcher.voters().masters;
+        self.leases.change(hold, |lease| {
             if lease.generation == generation {
-                lease.note_asked(round.granted());
-                if !lease.unasked.is_empty() {
-                    lease.timer.fill_up_again(self.clock().now());
-                }
+                lease.unasked = lease.unasked.and(voters);
+                lease.timer.fill_up_again(now);
+                lease.note_given_to(masters);
             }
         });
     }

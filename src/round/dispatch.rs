@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
 use super::epoch::Epoch;
-use super::preference::{First, Preference};
+use super::preference::{First, Patience, Preference};
 use super::tally::{Rest, Round, RoundContext};
 use crate::config::Settings;
 use crate::executor::Executor;
@@ -190,7 +190,7 @@ impl Dispatcher {
     ) -> Arc<Round> {
         let voters = self.voters();
         let first = self.context.preference.first(&voters, &lock.name, timeout, self.clock().now());
-        let Some(First { masters, hedge_after }) = first else {
+        let Some(First { masters, patience }) = first else {
             return self.ask(lock, round_number, op, timeout, epoch);
         };
         let rest = voters.masters.without(masters);
@@ -200,19 +200,15 @@ impl Dispatcher {
         let later = call.clone();
         let masters_of_client = self.masters.clone();
         let ask = Box::new(move |rest| send_to(&masters_of_client, &later, rest));
-        round.leave(Rest { masters: rest, is_release: false, ask, hedge_after });
+        round.leave(Rest { masters: rest, is_release: false, ask, patience });
         send_to(&self.masters, &call, masters);
+        round.schedule_hedge();
         round
     }
 
     /// For how long to wait for some masters before the rest is asked. `None` to ask all at once.
-    pub(crate) fn hedge_after(
-        &self,
-        asked: MasterSet,
-        rest: MasterSet,
-        timeout: Duration,
-    ) -> Option<Duration> {
-        self.context.preference.hedge_after(asked, rest, timeout)
+    pub(crate) fn patience(&self, asked: MasterSet, rest: MasterSet, timeout: Duration) -> Option<Patience> {
+        self.context.preference.patience(asked, rest, timeout)
     }
 
     /// Sends a round to some of its voters. The others count as refused: their clocks are off.
@@ -373,6 +369,7 @@ fn send_to(masters: &Masters, call: &Arc<Call>, to: MasterSet) {
 /// Asks the rest of each round whose first masters are slow, until the client is gone.
 async fn hedge(hedges: Arc<Schedule<Weak<Round>>>) {
     while let Some(due) = hedges.due(HEDGES_AT_ONCE).await {
+        tokio::task::yield_now().await; // read first what was received while this process stood still
         due.iter().filter_map(Weak::upgrade).for_each(|round| round.hedge());
     }
 }

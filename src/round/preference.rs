@@ -2,7 +2,6 @@
 //! masters, and the rest only where those do not decide it: docs/DECISIONS.md, "A quorum first".
 
 use std::cmp::Reverse;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -60,7 +59,16 @@ struct Pace {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct First {
     pub(super) masters: MasterSet,
-    pub(super) hedge_after: Duration,
+    pub(super) patience: Patience,
+}
+
+/// For how long a round waits for those that it asked first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patience {
+    /// While one of them is silent.
+    pub(super) usual: Duration,
+    /// In any case: the rest has to be able to answer in time.
+    pub(super) most: Duration,
 }
 
 /// How often a client asked a quorum first.
@@ -103,10 +111,11 @@ impl Preference {
         }
         let needed = quorum(voters.len());
         let mut well: Vec<(Duration, u64, MasterIndex)> = Vec::with_capacity(voters.len());
-        let named = voters.masters.iter().zip(&voters.names);
-        well.extend(named.filter_map(|(index, master)| {
+        let name = fnv_1a(name);
+        let numbered = voters.masters.iter().zip(&voters.numbers);
+        well.extend(numbered.filter_map(|(index, number)| {
             let distance = self.paces[index].if_well()?;
-            Some((distance, rank(name, master), index))
+            Some((distance, mixed(name ^ u64::from(*number)), index))
         }));
         if well.len() < needed || needed == voters.len() {
             return None;
@@ -117,28 +126,23 @@ impl Preference {
         let near = well.partition_point(|(distance, ..)| *distance <= near);
         well[..near].sort_unstable_by_key(|(_, rank, _)| Reverse(*rank));
         let mut masters: MasterSet = well[..needed].iter().map(|(.., index)| *index).collect();
-        let hedge_after = self.hedge_after(masters, voters.masters.without(masters), timeout)?;
+        let patience = self.patience(masters, voters.masters.without(masters), timeout)?;
         for index in voters.masters.without(masters).iter() {
             if self.paces[index].is_to_be_tried(now) {
                 masters = masters.or(index.into());
             }
         }
         self.quorum_first.fetch_add(1, Ordering::Relaxed);
-        Some(First { masters, hedge_after })
+        Some(First { masters, patience })
     }
 
-    /// For how long to wait for some masters before the rest is asked, which has to be able to
-    /// answer in time. `None` if that leaves nothing.
-    pub(super) fn hedge_after(
-        &self,
-        asked: MasterSet,
-        rest: MasterSet,
-        timeout: Duration,
-    ) -> Option<Duration> {
+    /// For how long to wait for some masters before the rest is asked. `None` if it has to be asked
+    /// at once.
+    pub(super) fn patience(&self, asked: MasterSet, rest: MasterSet, timeout: Duration) -> Option<Patience> {
         let latency = |index: MasterIndex| self.paces[index].latency();
         let slowest = |of: MasterSet| of.iter().map(latency).max().unwrap_or_default();
-        let latest = timeout.checked_sub(slowest(rest) * 2).filter(|latest| *latest >= SHORTEST_HEDGE)?;
-        Some((slowest(asked) * HEDGE).max(SHORTEST_HEDGE).min(latest))
+        let most = timeout.checked_sub(slowest(rest) * 2).filter(|most| *most >= SHORTEST_HEDGE)?;
+        Some(Patience { usual: (slowest(asked) * HEDGE).max(SHORTEST_HEDGE).min(most), most })
     }
 
     /// Which of these, that keep a round waiting, have answered nothing for this long. They are
@@ -154,10 +158,15 @@ impl Preference {
     /// Notes a master's vote on what was sent to it at `asked`.
     pub(super) fn note(&self, index: MasterIndex, outcome: &Outcome, asked: Moment, heard: Moment) {
         let pace = &self.paces[index];
-        if has_no_vote(outcome) {
-            return pace.note_failure(heard);
+        match outcome {
+            // It was not sent.
+            Outcome::Refused { reason: Refusal::Moved, .. } => {}
+            Outcome::Granted | Outcome::Held { .. } => pace.note_vote(asked, heard, true),
+            // One that has no vote answers this, too, where there is nothing to release.
+            Outcome::Absent => pace.note_vote(asked, heard, false),
+            _ if has_no_vote(outcome) => pace.note_failure(heard),
+            _ => pace.note_vote(asked, heard, false),
         }
-        pace.note_vote(asked, heard);
     }
 
     #[cfg(feature = "unstable-testing")]
@@ -195,10 +204,11 @@ impl Pace {
         self.failed.store(nanos(at), Ordering::Relaxed);
     }
 
-    fn note_vote(&self, asked: Moment, heard: Moment) {
+    /// With `is_well`, it has a vote.
+    fn note_vote(&self, asked: Moment, heard: Moment, is_well: bool) {
         self.heard.store(nanos(heard), Ordering::Relaxed);
         let failed = self.failed.load(Ordering::Relaxed);
-        if failed > 0 && nanos(asked) > failed {
+        if is_well && failed > 0 && nanos(asked) > failed {
             self.failed.store(0, Ordering::Relaxed);
         }
         let took = nanos(heard).saturating_sub(nanos(asked)).max(1);
@@ -224,11 +234,17 @@ fn has_no_vote(outcome: &Outcome) -> bool {
     }
 }
 
-/// The rank of a master for a name: rendezvous hashing, so that each name has its own masters.
-fn rank(name: &str, master: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (name, master).hash(&mut hasher);
-    hasher.finish()
+/// FNV-1a: <http://www.isthe.com/chongo/tech/comp/fnv/>. The same in all versions of all clients.
+fn fnv_1a(text: &str) -> u64 {
+    let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, hash)
+}
+
+/// The last step of SplitMix64, so that each bit of the number changes half of those of the result.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 fn nanos(moment: Moment) -> u64 {
@@ -287,7 +303,7 @@ mod tests {
     fn the_nearest_come_before_those_that_are_slower_by_half() {
         let known = heard(&[40, 2, 2, 2, 2]);
         assert!((0..100).all(|name| !first(&known, &name.to_string(), 10_100).unwrap()[0]));
-        let known = heard(&[40, 2, 50, 2, 30]);
+        let known = heard(&[60, 2, 50, 2, 30]);
         assert_eq!(first(&known, "l", 10_100), Some(vec![false, true, false, true, true]));
     }
 
@@ -340,15 +356,29 @@ mod tests {
     }
 
     #[test]
+    fn a_master_without_a_vote_is_not_well_for_having_nothing_to_release() {
+        let known = heard(&[2; 3]);
+        let refused = Outcome::Refused { reason: Refusal::Quarantined, detail: "".into() };
+        known.0.note(1.into(), &refused, at(10_100), at(10_102));
+        known.0.note(1.into(), &Outcome::Absent, at(10_103), at(10_105));
+        assert!((0..50).all(|name| !first(&known, &name.to_string(), 10_500).unwrap()[1]));
+    }
+
+    #[test]
     fn the_rest_is_asked_in_time_to_answer() {
         let (preference, voters) = heard(&[2, 2, 2, 100, 100]);
         let all = voters.masters;
         let asked = MasterSet::first(3);
-        let after = |timeout| preference.hedge_after(asked, all.without(asked), timeout);
-        assert_eq!(after(Duration::from_secs(1)), Some(Duration::from_millis(8)));
-        assert_eq!(after(Duration::from_millis(205)), Some(Duration::from_millis(5)));
-        assert_eq!(after(Duration::from_millis(200)), None);
+        let ms = Duration::from_millis;
+        let patience = |timeout| {
+            let Patience { usual, most } = preference.patience(asked, all.without(asked), ms(timeout))?;
+            Some((usual, most))
+        };
+        assert_eq!(patience(1_000), Some((ms(8), ms(800))));
+        assert_eq!(patience(205), Some((ms(5), ms(5))));
+        assert_eq!(patience(200), None);
         let quick = heard(&[0; 5]).0;
-        assert_eq!(quick.hedge_after(asked, all.without(asked), TIMEOUT), Some(SHORTEST_HEDGE));
+        let Patience { usual, .. } = quick.patience(asked, all.without(asked), TIMEOUT).unwrap();
+        assert_eq!(usual, SHORTEST_HEDGE);
     }
 }

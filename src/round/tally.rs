@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::caller_waker::CallerWaker;
 use super::epoch::Epoch;
-use super::preference::Preference;
+use super::preference::{Patience, Preference};
 use super::quorum::{Decision, Tokens, agree, decide, quorum, surely_lost};
 use super::verdict;
 use crate::error::Error;
@@ -81,12 +81,12 @@ struct Counted {
 pub(crate) struct Rest {
     pub(crate) masters: MasterSet,
     /// Whether it is the round of a release. That asks them as soon as one of the first has not
-    /// released; and that one of them has no such lock is as good as a release, as they were not
-    /// asked for the lease. An acquire asks them when all the first have answered.
+    /// released, and an acquire when all the first have answered. They were not asked for the
+    /// lease: see [`Round::never_had`].
     pub(crate) is_release: bool,
     pub(crate) ask: Box<dyn FnOnce(MasterSet) + Send>,
     /// For how long to wait for the first.
-    pub(crate) hedge_after: Duration,
+    pub(crate) patience: Patience,
 }
 
 /// What to do about the votes of an acquire once its lease has begun, also about those to come.
@@ -245,12 +245,16 @@ impl Round {
     }
 
     /// Leaves some of the voters unasked, for as long as the others may decide it.
-    pub(crate) fn leave(self: &Arc<Self>, rest: Rest) {
-        let hedge_at = self.sent + rest.hedge_after;
-        let mut counted = self.counted();
-        counted.leave(rest);
-        drop(counted);
-        self.context.hedges.put(hedge_at, Arc::downgrade(self));
+    pub(crate) fn leave(&self, rest: Rest) {
+        self.counted().leave(rest);
+    }
+
+    /// Has the rest asked, should those that were asked first be silent. Call this when they were.
+    pub(crate) fn schedule_hedge(self: &Arc<Self>) {
+        let patience = self.counted().rest.as_ref().map(|rest| rest.patience);
+        if let Some(Patience { usual, .. }) = patience {
+            self.context.hedges.put(self.sent + usual, Arc::downgrade(self));
+        }
     }
 
     /// Closes the set of masters that are asked.
@@ -265,23 +269,31 @@ impl Round {
         ask(rest);
     }
 
-    /// Asks the rest if one of those that were asked first is silent.
+    /// Asks the rest if one of those that were asked first is silent, or it is high time.
     pub(super) fn hedge(self: &Arc<Self>) {
         let now = self.context.clock.now();
         let rest = {
             let mut counted = self.counted();
-            let Some(Rest { hedge_after, .. }) = counted.rest else { return };
+            let Some(Rest { patience, .. }) = counted.rest else { return };
+            let latest = self.sent + patience.most;
             if counted.decision() != Decision::Open {
                 return;
             }
             let slow = counted.masters_with(|vote| vote.said.outcome == Outcome::Pending);
-            if self.context.preference.silent(slow, hedge_after, now).is_empty() {
-                self.context.hedges.put(now + hedge_after, Arc::downgrade(self));
+            if now < latest && self.context.preference.silent(slow, patience.usual, now).is_empty() {
+                let again = latest.min(now + patience.usual);
+                self.context.hedges.put(again, Arc::downgrade(self));
                 return;
             }
             counted.take_rest(now)
         };
         ask(rest);
+    }
+
+    /// The masters that have nothing to release, and were not asked for the lease: as good as those
+    /// that released it. Not if one that was asked for it has it no more: then somebody took it away.
+    pub(crate) fn never_had(&self) -> MasterSet {
+        self.counted().never_had()
     }
 
     /// The masters that were not asked.
@@ -515,12 +527,9 @@ impl CastVote {
 
 impl Counted {
     /// Counts a master's first vote. Returns whether it was the first, of a voter: no other counts.
-    fn vote(&mut self, index: MasterIndex, mut vote: CastVote) -> bool {
+    fn vote(&mut self, index: MasterIndex, vote: CastVote) -> bool {
         if !self.masters.has(index) {
             return false;
-        }
-        if vote.said.outcome == Outcome::Absent && self.has_nothing_to_release(index) {
-            vote.said.outcome = Outcome::Granted;
         }
         let known = &mut self.cast[self.masters.before(index)];
         if known.said.outcome != Outcome::Pending {
@@ -569,13 +578,11 @@ impl Counted {
         }
     }
 
-    /// Whether that this master has no such lock is as good as a release: it was not asked for the
-    /// lease, and nobody else has the lock.
-    fn has_nothing_to_release(&self, index: MasterIndex) -> bool {
-        let is_of_the_rest =
-            self.rest_asked.is_some_and(|(masters, _, is_release)| is_release && masters.has(index));
-        let is_held = |vote: &CastVote| matches!(vote.said.outcome, Outcome::Held { .. });
-        is_of_the_rest && !self.cast.iter().any(is_held)
+    /// See [`Round::never_had`].
+    fn never_had(&self) -> MasterSet {
+        let Some((rest, _, true)) = self.rest_asked else { return MasterSet::default() };
+        let no = self.masters_with(|vote| vote.said.outcome.is_definite_no());
+        if no.without(rest).is_empty() { no } else { MasterSet::default() }
     }
 
     /// When this master was asked, in a round that was sent at `sent`.
@@ -612,7 +619,8 @@ impl Counted {
 
     fn decision(&self) -> Decision {
         let masters = self.cast.len();
-        decide(masters, self.granted, masters - self.granted - self.pending - self.unasked.len())
+        let granted = self.granted + self.never_had().len();
+        decide(masters, granted, masters - granted - self.pending - self.unasked.len())
     }
 
     fn is_reached(&self, until: Until) -> bool {

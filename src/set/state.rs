@@ -122,7 +122,8 @@ impl Set {
         };
         let masters: MasterSet = self.members().map(|(index, _)| index).collect();
         let names = self.members().map(|(_, peer)| peer.name.clone()).collect();
-        Voters { view: self.view_of(newest), masters, names }
+        let numbers = self.members().filter_map(|(_, peer)| peer.member).collect();
+        Voters { view: self.view_of(newest), masters, names, numbers }
     }
 
     /// The number of a generation of the client's set. No generation of a set that the client has

@@ -13,12 +13,15 @@ pub(crate) struct Voters {
     pub(crate) masters: MasterSet,
     /// Their names, in the order of their indices.
     pub(crate) names: Box<[Arc<str>]>,
+    /// Their numbers in the set, for all clients the same.
+    pub(crate) numbers: Box<[u32]>,
 }
 
 impl Voters {
     /// The masters that a client was given.
     pub(crate) fn given(names: &[Arc<str>]) -> Self {
-        Self { view: 0, masters: MasterSet::first(names.len()), names: names.into() }
+        let numbers = (0..names.len() as u32).collect();
+        Self { view: 0, masters: MasterSet::first(names.len()), names: names.into(), numbers }
     }
 
     pub(crate) fn len(&self) -> usize {

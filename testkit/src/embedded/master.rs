@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use quorate::seam::{
     Call, Failure, Handshake, HelloOutcome, Master, MasterIndex, NOT_HANDLED, SessionHeader, Subscriber,
-    SubscriptionEvent,
+    SubscriptionEvent, Value,
 };
 use tokio::sync::watch;
 
@@ -29,6 +29,8 @@ struct EmbeddedLink {
     handshake: OnceLock<Handshake>,
     /// Which of the server's lives it is, and the header by which that knows the client.
     header: Mutex<Option<(u64, SessionHeader)>>,
+    /// Locked while a call runs: they run in the order in which they are made.
+    turn: Mutex<()>,
 }
 
 impl EmbeddedMaster {
@@ -53,7 +55,12 @@ impl EmbeddedMaster {
 
     /// What a client is built with. Each client needs one of its own.
     pub fn master(self: &Arc<Self>) -> Arc<dyn Master> {
-        Arc::new(EmbeddedLink { to: self.clone(), handshake: OnceLock::new(), header: Mutex::new(None) })
+        Arc::new(EmbeddedLink {
+            to: self.clone(),
+            handshake: OnceLock::new(),
+            header: Mutex::default(),
+            turn: Mutex::default(),
+        })
     }
 }
 
@@ -86,6 +93,27 @@ impl EmbeddedLink {
         }
     }
 
+    /// Runs a call, if it is wanted when it has its turn. Returns the answer, and the master's time.
+    fn run(&self, call: &Call, index: MasterIndex) -> Result<(Result<Value, Failure>, Option<u64>), Failure> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*self.to.reachable.borrow() {
+            return Err(Failure::Unreachable("it was put out of reach".into()));
+        }
+        let header = self.header()?;
+        if !call.sink.is_wanted(index) {
+            return Err(Failure::not_sent());
+        }
+        let run = |script, words| self.to.server.run(script, &header, words);
+        let (time, answer) = match call.hot.as_ref().map(|(hot, words)| run(*hot, words)) {
+            Some((time, answer)) if answer != Ok(NOT_HANDLED) => (time, answer),
+            _ => run(call.script, &call.words),
+        };
+        if time.is_none() {
+            *self.known() = None;
+        }
+        Ok((answer, time))
+    }
+
     fn known(&self) -> MutexGuard<'_, Option<(u64, SessionHeader)>> {
         self.header.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -101,26 +129,8 @@ impl Master for EmbeddedLink {
     }
 
     fn call(&self, call: Arc<Call>, index: MasterIndex) {
-        let header = match () {
-            () if !*self.to.reachable.borrow() => Err(Failure::Unreachable("it was put out of reach".into())),
-            () => self.header(),
-        };
-        let is_wanted = call.sink.is_wanted(index);
-        let header = header.and_then(|header| if is_wanted { Ok(header) } else { Err(Failure::not_sent()) });
-        match header {
-            Err(why) => call.sink.receive(index, Err(why), None),
-            Ok(header) => {
-                let run = |script, words| self.to.server.run(script, &header, words);
-                let (time, answer) = match call.hot.as_ref().map(|(hot, words)| run(*hot, words)) {
-                    Some((time, answer)) if answer != Ok(NOT_HANDLED) => (time, answer),
-                    _ => run(call.script, &call.words),
-                };
-                if time.is_none() {
-                    *self.known() = None;
-                }
-                call.sink.receive(index, answer, time);
-            }
-        }
+        let (answer, time) = self.run(&call, index).unwrap_or_else(|why| (Err(why), None));
+        call.sink.receive(index, answer, time);
     }
 
     fn ready(&self) -> BoxFuture<'static, ()> {
