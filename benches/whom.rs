@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use quorate::seam::QuorumFirstCounts;
 use quorate_testkit::Masters;
 
 use crate::Scale;
@@ -17,8 +18,15 @@ const BLOCK: Duration = Duration::from_millis(300);
 const SHORT_BLOCK: Duration = Duration::from_millis(40);
 
 /// The default, and what it is compared with.
-pub(crate) const WHOM: [(&str, Option<usize>); 3] =
+const WHOM: [(&str, Option<usize>); 3] =
     [(Quorate::NAME, None), ("quorate, asks all", Some(usize::MAX)), ("quorate, a quorum first", Some(0))];
+
+/// One of these clients, and what was measured.
+struct Measured {
+    name: &'static str,
+    client: Tasks<Quorate>,
+    blocks: Vec<Block>,
+}
 
 pub(crate) fn run(scale: Scale) -> Vec<Row> {
     let workers = [1, 16, 32, 64, 256, scale.of(1024, 1000)];
@@ -31,33 +39,30 @@ fn case(workers: usize, scale: Scale) -> Vec<Row> {
     let masters = Masters::start(MASTERS);
     let runtime = contender::runtime();
     let urls = masters.urls();
-    let mut all = WHOM.map(|(_, above)| {
-        let builder = contender::new(&urls);
-        let builder = above.into_iter().fold(builder, quorate::Builder::quorum_first_above);
-        Tasks::new(Quorate::new(builder), &runtime)
+    let mut all = WHOM.map(|(name, above)| {
+        let mut builder = contender::new(&urls);
+        if let Some(above) = above {
+            builder = builder.quorum_first_above(above);
+        }
+        Measured { name, client: Tasks::new(Quorate::new(builder), &runtime), blocks: Vec::new() }
     });
-    let mut measured = WHOM.map(|_| Vec::new());
-    all.iter_mut().for_each(|client| drop(client.work(load))); // nothing of the first turn counts
-    let before: Vec<_> = all.iter().map(|client| client.client.redlock.quorum_first_counts()).collect();
+    for it in &mut all {
+        it.client.work(load); // nothing of the first turn counts
+    }
     for _ in 0..blocks {
-        for (client, blocks) in all.iter_mut().zip(&mut measured) {
-            blocks.push(measure(client, Quorate::NAME, &masters, load));
+        for it in &mut all {
+            it.blocks.push(measure(&mut it.client, Quorate::NAME, &masters, load));
         }
     }
-    let rows =
-        all.iter().zip(before).zip(WHOM).zip(&measured).map(|(((client, before), (name, _)), blocks)| {
-            let after = client.client.redlock.quorum_first_counts();
-            let rounds = after.rounds - before.rounds;
-            let hedged = (after.hedged - before.hedged) as f64 / rounds.max(1) as f64;
-            row(workers, name, blocks).with("quorum_first", rounds as f64).with("hedged", hedged)
-        });
-    rows.collect()
+    all.iter().map(|it| row(workers, it)).collect()
 }
 
-fn row(workers: usize, name: &str, blocks: &[Block]) -> Row {
+fn row(workers: usize, Measured { name, client, blocks }: &Measured) -> Row {
     let (asked, granted) = asked_and_granted(blocks);
+    let QuorumFirstCounts { rounds, hedged, .. } = client.client.redlock.quorum_first_counts();
     with_quantiles(Row::new(workers, name, asked, granted), blocks)
         .with("cycles_per_s", median(blocks, |block| block.cycles() / block.took.as_secs_f64()))
         .with("masters_cpu_us", median(blocks, |block| block.masters.cpu * 1e6 / block.cycles()))
         .with("client_cpu_us", median(blocks, |block| block.cpu.as_secs_f64() * 1e6 / block.cycles()))
+        .with("hedged", hedged as f64 / rounds.max(1) as f64)
 }

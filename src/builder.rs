@@ -215,15 +215,18 @@ impl Builder {
         self
     }
 
-    /// While more rounds of this client than this are under way, the first attempt to get a lock or
-    /// a mutex asks a quorum of the masters, and the rest only if those refuse, fail or are slow;
-    /// in its votes these are [`NotAsked`](crate::Outcome::NotAsked). A lease that lasts is given
-    /// to the rest 50 ms later. The default is
-    /// [32](crate::config::DEFAULT_QUORUM_FIRST_ABOVE): a client with little to do asks all masters,
-    /// and the first answers decide. 0 means always, and `usize::MAX` never.
+    /// While more operations of the client than this are under way (acquires, releases, renewals,
+    /// inspections), a new acquire of a [`lock`](Redlock::lock) or [`mutex`](Redlock::mutex) is sent
+    /// to a quorum of the masters. The others are asked if one of those has no vote or falls silent,
+    /// or if their answers decide nothing; otherwise they are
+    /// [`NotAsked`](crate::Outcome::NotAsked) in its votes. This saves CPU on masters and client.
     ///
-    /// Two clients never hold a lock at once, whatever this is: a master that is not asked is one
-    /// whose message was lost.
+    /// Such a lease is on those masters only until it is 50 ms old, and then the others get it, too.
+    /// Acquires with `owned_by` or `cancelled_by`, and those that wait while the client listens for
+    /// wake-ups, always ask all. Two clients never hold a lock at once, whatever this is.
+    ///
+    /// The default is [32](crate::config::DEFAULT_QUORUM_FIRST_ABOVE). 0 is always; `usize::MAX` is
+    /// never.
     pub fn quorum_first_above(mut self, rounds: usize) -> Self {
         self.settings.quorum_first_above = rounds;
         self

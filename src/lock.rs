@@ -162,7 +162,8 @@ impl Lock {
         &self.request.name
     }
 
-    /// Tries once, with one round to all masters, and returns as soon as a majority has granted or
+    /// Tries once, with one round to all masters (a busy client asks [a quorum
+    /// first](crate::Builder::quorum_first_above)), and returns as soon as a majority has granted or
     /// none can; a second round where the masters' tokens differ, or refused its time. A semaphore
     /// tries up to four more permits while the masters say that one is free.
     ///

@@ -18,7 +18,7 @@ pub struct Vote {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub outcome: Outcome,
     /// From the start of the round to the answer; for [`Outcome::Pending`], to when its caller went
-    /// on.
+    /// on; for [`Outcome::NotAsked`], zero.
     #[cfg_attr(feature = "serde", serde(rename = "latency_ms", serialize_with = "crate::json::precise_ms"))]
     pub latency: Duration,
 }
@@ -216,8 +216,9 @@ pub enum Outcome {
     Unknown(Silence),
     /// It had not answered when the round was decided.
     Pending,
-    /// It was not asked: those that were decided the round. See
-    /// [`Builder::quorum_first_above`](crate::Builder::quorum_first_above).
+    /// It was not asked, as the masters that were asked decided the round: see
+    /// [`Builder::quorum_first_above`](crate::Builder::quorum_first_above). The votes of a guard
+    /// keep this when the master has got the lease, too.
     NotAsked,
 }
 
@@ -517,8 +518,10 @@ fn whole(text: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Record {
     micros: Box<[u32]>,
-    /// The masters that granted, a bit each. The others are pending, except those in `rest`.
+    /// The masters that granted, a bit each.
     granted: u16,
+    /// Those that were not asked. The others are pending, except those in `rest`.
+    not_asked: u16,
     rest: Box<[(u8, Outcome)]>,
 }
 
@@ -526,17 +529,19 @@ impl Record {
     /// Keeps votes, in the masters' order.
     pub(crate) fn new<'a>(votes: impl Iterator<Item = (&'a Outcome, Duration)>) -> Self {
         let mut granted = 0;
+        let mut not_asked = 0;
         let mut rest = Vec::new();
         let micros = votes.enumerate().map(|(index, (outcome, latency))| {
             match outcome {
                 Outcome::Granted => granted |= 1 << index,
+                Outcome::NotAsked => not_asked |= 1 << index,
                 Outcome::Pending => {}
                 other => rest.push((index as u8, other.clone())),
             }
             latency.as_micros().try_into().unwrap_or(u32::MAX)
         });
         let micros = micros.collect();
-        Self { micros, granted, rest: rest.into() }
+        Self { micros, granted, not_asked, rest: rest.into() }
     }
 
     /// The votes, of these masters.
@@ -544,6 +549,7 @@ impl Record {
         let outcome = |index: usize| match self.rest.iter().find(|(other, _)| usize::from(*other) == index) {
             Some((_, outcome)) => outcome.clone(),
             None if self.granted & (1 << index) != 0 => Outcome::Granted,
+            None if self.not_asked & (1 << index) != 0 => Outcome::NotAsked,
             None => Outcome::Pending,
         };
         let vote = |(index, (master, micros)): (usize, (&Arc<str>, &u32))| Vote {
@@ -589,10 +595,11 @@ mod tests {
             Outcome::Unknown(Silence::TimedOut),
             Outcome::Granted,
             Outcome::Refused { reason: Refusal::OutOfMemory, detail: "OOM".into() },
+            Outcome::NotAsked,
         ];
         let latency = |index: usize| Duration::from_micros(100 + index as u64);
         let record = Record::new(outcomes.iter().enumerate().map(|(i, outcome)| (outcome, latency(i))));
-        let masters: Vec<Arc<str>> = (0..5).map(|i| format!("master {i}").into()).collect();
+        let masters: Vec<Arc<str>> = (0..6).map(|i| format!("master {i}").into()).collect();
         for (i, vote) in record.read(&masters).into_iter().enumerate() {
             assert_eq!(
                 (vote.master, vote.outcome, vote.latency),

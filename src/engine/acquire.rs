@@ -76,7 +76,8 @@ impl Engine {
         Ok(grant)
     }
 
-    /// Waits [until the time is known](Engine::until_the_time_is_known), unless the caller cancels it.
+    /// Waits [until the time is known](Engine::until_the_time_is_known), unless the caller cancels
+    /// that.
     async fn until_ready(self: &Arc<Self>, request: &Request, timeout: Duration) -> Result<(), Error> {
         let known = self.until_the_time_is_known(&request.name, request.kind, timeout);
         request.unless_cancelled(known).await

@@ -16,7 +16,7 @@ use super::request::Acquire;
 use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal};
 use crate::round::{
-    CleanUpDue, Contest, Decision, Dispatcher, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
+    CleanUpDue, Contest, Decision, Epoch, Round, Tokens, VoteCleanUp, has_free_permit, verdict,
 };
 use crate::time::lease;
 use crate::vote::{Outcome, Refusal, Vote};
@@ -92,7 +92,7 @@ impl Attempt {
         if attempt.hold_state.holds == 0 && attempt.hold.lock.kind.is_shared() {
             attempt.hold.end_epoch(); // a release that is still repeated would remove what is granted now
         }
-        // Others that ask for it may wait for it in the queues of all masters.
+        // A waiter needs a place in every queue, so it asks all.
         let asks_quorum_first = attempt.arrival.is_none() && attempt.hold.lock.kind.asks_quorum_first();
         attempt.ask_masters(attempt.places.previous_ticket(), asks_quorum_first);
         attempt
@@ -126,8 +126,12 @@ impl Attempt {
             Op::Extend { holds: holds + 1, kept, label, token, heals: true, first: 0 }
         };
         let epoch = Some(Epoch::of(hold));
-        let ask = if asks_quorum_first { Dispatcher::ask_quorum_first } else { Dispatcher::ask };
-        self.round = Some(ask(dispatcher, &hold.lock, round_number, &op, self.acquire.timeout, epoch));
+        let timeout = self.acquire.timeout;
+        self.round = Some(if asks_quorum_first {
+            dispatcher.ask_quorum_first(&hold.lock, round_number, &op, timeout, epoch)
+        } else {
+            dispatcher.ask(&hold.lock, round_number, &op, timeout, epoch)
+        });
     }
 
     /// For how long the masters are to keep the lock from others.
@@ -181,7 +185,7 @@ impl Attempt {
     /// grant reached some of the masters only, or where several owners were granted at the same
     /// time. Then the highest one is written to all that granted.
     pub(super) async fn agree_and_grant(mut self) -> Result<Grant, Error> {
-        self.round().ask_rest();
+        self.round().ask_deferred();
         let patience = slowest(&self.round().votes()) * 2;
         let _ = tokio::time::timeout(patience, self.round().until_all()).await; // a late vote may have a higher one
         if let Tokens::Split(highest) = self.round().tokens() {
@@ -245,11 +249,10 @@ impl Attempt {
                 token,
                 delay: self.acquire.request.delay,
                 label: self.acquire.request.label.clone(),
+                unasked: round.unasked(),
             };
             let timer = LeaseTimer::new(sent, self.acquire.request.ttl, renewal);
-            let unasked = round.unasked();
-            let timer = if unasked.is_empty() { timer } else { timer.to_fill_up() };
-            self.engine.leases.begin(&self.hold, timer, terms, unasked)
+            self.engine.leases.begin(&self.hold, timer, terms)
         };
         Ok(Grant::new(self.engine.clone(), self.hold.clone(), generation, &round))
     }

@@ -16,7 +16,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::engine::Engine;
 use super::hold::{Hold, HoldState};
 use crate::backoff::Backoff;
-use crate::round::{Epoch, Forward, Rest, Round};
+use crate::round::{Deferred, Epoch, Forward, Round};
 use crate::time::Moment;
 use crate::vote::{Outcome, Refusal, Silence};
 use crate::wire::{
@@ -59,7 +59,8 @@ pub(super) struct CleanUpOp {
 impl Engine {
     /// Sends `release` with the holds that are left; zero is a full release. Masters in
     /// `maybe_held_on` get it as a clean-up, until they acknowledge it or the last entry is over;
-    /// those in `once` that are not among them get it once, as a vote; to the rest nothing is sent.
+    /// those in `once` that are not among them get it once, as a vote, [or later if at
+    /// all](Engine::defer_release); to the rest nothing is sent.
     /// Masters that a `withdrawal` names get that first: the owner keeps a place in their queues.
     ///
     /// When this returns, the message is in order behind everything that was sent before. The votes
@@ -93,12 +94,11 @@ impl Engine {
             until_acknowledged = until_acknowledged.without(from);
         }
         let once = once.without(hold_state.maybe_held_on);
-        let left = self.left_for_later(hold, hold_state, leaving, &release, &round);
-        let once = once.without(left);
+        let deferred = self.defer_release(hold, hold_state, leaving, &release, &round);
+        let once = once.without(deferred);
         self.clean_up_beginning_with(once, &op, release.clone(), vote, votes());
         self.clean_up_beginning_with(until_acknowledged, &op, release, clean_up, votes());
-        round.schedule_hedge();
-        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once).or(left)).iter() {
+        for index in round.voters.masters.without(hold_state.maybe_held_on.or(once).or(deferred)).iter() {
             round.count_unasked(index, Refusal::Other, "there is nothing to undo");
         }
         if hold_state.holds == 0 {
@@ -107,9 +107,9 @@ impl Engine {
         round
     }
 
-    /// The masters that get the release of a lease only if those that have it do not all release it
-    /// soon: they were not asked for it.
-    fn left_for_later(
+    /// Defers the masters that were not asked for a lease when it is released: they get the release
+    /// only if those that may have the lease do not all release it soon. Returns them.
+    fn defer_release(
         self: &Arc<Self>,
         hold: &Hold,
         hold_state: &HoldState,
@@ -117,26 +117,24 @@ impl Engine {
         release: &CleanUpOp,
         round: &Arc<Round>,
     ) -> MasterSet {
-        let asked = hold_state.maybe_held_on;
-        let rest = hold.lease().unasked.and(round.voters.masters).without(asked);
+        let had = hold_state.maybe_held_on;
+        let masters = hold.lease().terms.unasked.and(round.voters.masters).without(had);
         let is_release = hold_state.holds == 0 && matches!(leaving, Leaving::Lease(_));
         let timeout = self.dispatcher.timeout();
-        if rest.is_empty() || !is_release {
-            return MasterSet::default();
-        }
-        let Some(patience) = self.dispatcher.patience(asked, rest, timeout) else {
+        let patience = self.dispatcher.patience(had, masters, timeout);
+        let Some(patience) = patience.filter(|_| is_release && !masters.is_empty()) else {
             return MasterSet::default();
         };
         let engine = self.clone();
         let votes = Arc::downgrade(round);
         let release = release.clone();
-        let ask = Box::new(move |rest| {
+        let ask = Box::new(move |masters| {
             let op = release.op.clone();
             let vote = CallKind::Vote { timeout };
-            engine.clean_up_beginning_with(rest, &op, release, vote, votes.upgrade());
+            engine.clean_up_beginning_with(masters, &op, release, vote, votes.upgrade());
         });
-        round.leave(Rest { masters: rest, is_release, ask, patience });
-        rest
+        round.defer(Deferred { masters, released_by: Some(had), ask, patience });
+        masters
     }
 
     /// An operation of the owner of `hold` to clean up with.

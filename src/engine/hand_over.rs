@@ -120,7 +120,7 @@ impl Engine {
                 return Err(loss);
             }
             let voters = self.dispatcher.voters();
-            let was_asked = extends > 0 || hold.lease().unasked.is_empty();
+            let was_asked = extends > 0 || hold.lease().terms.unasked.is_empty();
             if (hold_state.granted_under == voters.view && was_asked) || extends == MOVES {
                 return Ok((hold_state, voters));
             }
@@ -216,9 +216,8 @@ impl Engine {
         hold_state.note_entries(round.may_have_run(), round.expires_by(kept));
         hold_state.begin(first_round);
         hold_state.granted_under = round.voters.view;
-        let terms = LeaseTerms { token, delay, label: label.clone() };
-        let timer = LeaseTimer::new(round.sent, ttl, None);
-        let generation = self.leases.begin(&hold, timer, terms, MasterSet::default());
+        let terms = LeaseTerms { token, delay, label: label.clone(), unasked: MasterSet::default() };
+        let generation = self.leases.begin(&hold, LeaseTimer::new(round.sent, ttl, None), terms);
         drop(hold_state);
         let grant = Grant::new(self.clone(), hold, generation, &round);
         Ok(Adopted { grant: Some(grant), engine: self.clone(), from: handover.owner() })

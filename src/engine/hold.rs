@@ -69,6 +69,8 @@ pub(crate) struct LeaseTerms {
     pub(crate) delay: Duration,
     /// The label that others see; may be empty.
     pub(crate) label: Arc<str>,
+    /// The masters that were not asked for it, and do not have it yet.
+    pub(crate) unasked: MasterSet,
 }
 
 /// The lease of a hold, which its guards read.
@@ -79,8 +81,6 @@ pub(crate) struct Lease {
     pub(crate) generation: u64,
     pub(crate) timer: LeaseTimer,
     pub(crate) terms: LeaseTerms,
-    /// The masters that were not asked for it yet.
-    pub(super) unasked: MasterSet,
     /// Why the lease is lost, once it is: then it is not renewed any more.
     pub(crate) lost: Option<Loss>,
     /// Why the last renewal failed, if it did.
@@ -216,14 +216,15 @@ impl Lease {
     }
 
     /// Begins a lease.
-    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms, unasked: MasterSet) {
-        *self = Self { generation: self.generation + 1, timer, terms, unasked, ..Self::default() };
+    pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) {
+        let timer = if terms.unasked.is_empty() { timer } else { timer.to_fill_up() };
+        *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
     }
 
     /// These masters have it, too.
     pub(super) fn note_given_to(&mut self, masters: MasterSet) {
-        self.unasked = self.unasked.without(masters);
-        if self.unasked.is_empty() {
+        self.terms.unasked = self.terms.unasked.without(masters);
+        if self.terms.unasked.is_empty() {
             self.timer.fills_up = None;
         }
     }

@@ -10,7 +10,6 @@ use super::permits::Pool;
 use crate::error::{Error, Loss};
 use crate::renewal::{LeaseTimer, Renewal, Step};
 use crate::time::{Clock, Moment, Schedule};
-use crate::wire::MasterSet;
 
 /// How many renewals are under way at once, at most: 20,000 a second where a quorum is 100 ms away.
 /// Each is a round of a kilobyte.
@@ -36,7 +35,7 @@ pub(super) struct Leases {
     pub(super) usual_renewal: Arc<Renewal>,
     /// Bounds the renewals that are under way.
     pub(super) renewing: Semaphore,
-    /// Bounds what is given to masters that were not asked. It waits for no turn, but comes again.
+    /// Bounds what is given to masters that were not asked. If none is free, it is tried again later.
     pub(super) filling_up: Arc<Semaphore>,
 }
 
@@ -69,16 +68,10 @@ impl Leases {
         }
     }
 
-    /// Begins a lease, for which these masters were not asked, and returns its generation.
-    pub(super) fn begin(
-        &self,
-        hold: &Arc<Hold>,
-        timer: LeaseTimer,
-        terms: LeaseTerms,
-        unasked: MasterSet,
-    ) -> u64 {
+    /// Begins a lease, and returns its generation.
+    pub(super) fn begin(&self, hold: &Arc<Hold>, timer: LeaseTimer, terms: LeaseTerms) -> u64 {
         let generation = self.change(hold, |lease| {
-            lease.begin(timer, terms, unasked);
+            lease.begin(timer, terms);
             lease.generation
         });
         hold.notify_lease_begun();
@@ -114,9 +107,7 @@ impl Leases {
 
     /// Ends a lease that has lapsed: its guards have lost it, also when another lease begins.
     pub(super) fn supersede(&self, hold: &Arc<Hold>) {
-        self.change(hold, |lease| {
-            lease.begin(LeaseTimer::default(), LeaseTerms::default(), MasterSet::default())
-        });
+        self.change(hold, |lease| lease.begin(LeaseTimer::default(), LeaseTerms::default()));
     }
 
     /// Marks the lease lost and ends it before waking listeners, so that they observe the final
@@ -160,31 +151,34 @@ impl Leases {
     /// Gives one lease up, or puts it on the schedule again. Returns it if there is more to do.
     pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Due> {
         let now = self.clock.now();
-        let (generation, ttl, hold_state, is_to_fill_up) = self.change(&hold, |lease| {
-            // Since the lease was taken off the schedule it may have ended.
-            if lease.is_over() {
-                return None;
-            }
-            match lease.timer.step(now) {
-                Step::Wait(_) => {}
-                Step::GiveUp(cause) => lease.mark_lost(cause),
-                Step::Renew(ttl) => {
-                    let locked = hold.state.clone().try_lock_owned().ok();
-                    // Should the renewal take that long, look again when the lease is to be given
-                    // up.
-                    lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
-                    return locked.map(|hold_state| (lease.generation, ttl, hold_state, false));
+        let (generation, ttl, hold_state, due): (_, _, _, fn(Extension) -> Due) =
+            self.change(&hold, |lease| {
+                // Since the lease was taken off the schedule it may have ended.
+                if lease.is_over() {
+                    return None;
                 }
-                Step::FillUp => {
-                    let locked = hold.state.clone().try_lock_owned().ok();
-                    lease.timer.fills_up = locked.is_none().then_some(now + BUSY);
-                    return locked.map(|hold_state| (lease.generation, lease.timer.ttl, hold_state, true));
+                match lease.timer.step(now) {
+                    Step::Wait(_) => {}
+                    Step::GiveUp(cause) => lease.mark_lost(cause),
+                    Step::Renew(ttl) => {
+                        let locked = hold.state.clone().try_lock_owned().ok();
+                        // Should the renewal take that long, look again when the lease is to be given
+                        // up.
+                        lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
+                        return locked
+                            .map(|hold_state| (lease.generation, ttl, hold_state, Due::Renewal as _));
+                    }
+                    Step::FillUp => {
+                        let locked = hold.state.clone().try_lock_owned().ok();
+                        lease.timer.fills_up = locked.is_none().then_some(now + BUSY);
+                        let ttl = lease.timer.ttl;
+                        return locked
+                            .map(|hold_state| (lease.generation, ttl, hold_state, Due::FillUp as _));
+                    }
                 }
-            }
-            None
-        })?;
-        let extension = Extension { hold, generation, ttl, hold_state };
-        Some(if is_to_fill_up { Due::FillUp(extension) } else { Due::Renewal(extension) })
+                None
+            })?;
+        Some(due(Extension { hold, generation, ttl, hold_state }))
     }
 }
 
@@ -218,10 +212,7 @@ mod tests {
         let leases = Leases::new(clock.clone(), TTL);
         let owner = Owner::new(Uuid::from_u128(1), 1);
         let hold = Hold::new(LockId { name: "l".into(), kind: Kind::Lock, permit: None, owner });
-        let begin = || {
-            let timer = LeaseTimer::new(clock.now(), TTL, None);
-            leases.begin(&hold, timer, LeaseTerms::default(), MasterSet::default())
-        };
+        let begin = || leases.begin(&hold, LeaseTimer::new(clock.now(), TTL, None), LeaseTerms::default());
         let prolong = || leases.prolong(&hold, clock.now(), TTL, None);
         let generation = begin();
         assert_eq!(prolong(), Some(generation));

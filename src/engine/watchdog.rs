@@ -38,6 +38,9 @@ impl Engine {
                 Due::FillUp(extension) => self.fill_up(extension),
             }
         }
+        if renewals.is_empty() {
+            return;
+        }
         let engine = self.clone();
         // A shutdown does not wait for renewals: while guards live there is always another one.
         self.executor.spawn(async move {
@@ -58,12 +61,12 @@ impl Engine {
         let now = self.clock().now();
         let (to, left, terms) = {
             let lease = hold.lease();
-            (lease.unasked.and(voters.masters), lease.timer.deadline.since(now), lease.terms.clone())
+            (lease.terms.unasked.and(voters.masters), lease.timer.deadline.since(now), lease.terms.clone())
         };
         let knows_the_time = self.dispatcher.trust().time_precision() == TimePrecision::Exact;
         let turn = self.leases.filling_up.clone().try_acquire_owned();
         let Some(turn) = turn.ok().filter(|_| knows_the_time && !to.is_empty() && hold.stands(now)) else {
-            return self.note_given_to(&hold, generation, MasterSet::default());
+            return self.note_filled_up(&hold, generation, MasterSet::default());
         };
         let kept = lease::kept(left + lease::shortfall(ttl), terms.delay);
         let holds = hold_state.holds;
@@ -78,18 +81,18 @@ impl Engine {
         let engine = self.clone();
         self.executor.spawn(async move {
             round.until_all().await;
-            engine.note_given_to(&hold, generation, round.granted());
+            engine.note_filled_up(&hold, generation, round.granted());
             drop(turn);
         });
     }
 
     /// Notes that these masters have a lease, too. The others are asked again later.
-    fn note_given_to(&self, hold: &Arc<Hold>, generation: u64, masters: MasterSet) {
+    fn note_filled_up(&self, hold: &Arc<Hold>, generation: u64, masters: MasterSet) {
         let now = self.clock().now();
         let voters = self.dispatcher.voters().masters;
         self.leases.change(hold, |lease| {
             if lease.generation == generation {
-                lease.unasked = lease.unasked.and(voters);
+                lease.terms.unasked = lease.terms.unasked.and(voters);
                 lease.timer.fill_up_again(now);
                 lease.note_given_to(masters);
             }

@@ -18,8 +18,9 @@ const LONGEST_NOTICE: Duration = Duration::from_secs(1);
 /// are released before.
 const LASTS: Duration = Duration::from_millis(50);
 
-/// From one try to give it to them to the next: as long as the lease has lasted, within these.
-const FILL_UP: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
+/// The longest time from one try to give it to them to the next. It is as long as the lease has
+/// lasted.
+const LONGEST_FILL_UP: Duration = Duration::from_secs(1);
 
 /// How a lease is renewed. Leases that are renewed in the same way share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +170,7 @@ impl LeaseTimer {
 
     /// It is to be given to the masters that lack it, once more.
     pub(crate) fn fill_up_again(&mut self, now: Moment) {
-        self.fills_up = Some(now + now.since(self.began).clamp(FILL_UP.0, FILL_UP.1));
+        self.fills_up = Some(now + now.since(self.began).min(LONGEST_FILL_UP));
     }
 
     /// The step at this moment.
@@ -206,8 +207,8 @@ impl LeaseTimer {
     /// `sent`.
     pub(crate) fn renew_by(&mut self, sent: Moment, renewal: &Arc<Renewal>) {
         if self.renewal.is_none() {
-            let Self { deadline, ttl, fills_up, .. } = *self;
-            *self = Self { deadline, ttl, fills_up, ..Self::new(sent, ttl, Some(renewal.clone())) };
+            let Self { deadline, ttl, .. } = *self;
+            *self = Self { deadline, ttl, ..Self::new(sent, ttl, Some(renewal.clone())) };
         }
     }
 

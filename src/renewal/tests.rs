@@ -116,3 +116,17 @@ proptest! {
         prop_assert_eq!(cause, Loss::Capped);
     }
 }
+
+#[test]
+fn a_lease_that_lasts_is_given_to_the_masters_that_were_not_asked() {
+    let mut course = course(Some(Renewal::every_third_of(TTL))).to_fill_up();
+    let ms = Duration::from_millis;
+    let began = course.began;
+    assert_eq!(course.step(began), Step::Wait(began + ms(50)));
+    assert_eq!(course.step(began + ms(50)), Step::FillUp);
+    course.fill_up_again(began + ms(50));
+    assert_eq!(course.step(began + ms(60)), Step::Wait(began + ms(100)));
+    course.fill_up_again(began + ms(5_000));
+    assert_eq!(course.fills_up, Some(began + ms(6_000)));
+    assert_eq!(course.step(began + TTL / 3), Step::Renew(TTL), "the renewal gives it to all");
+}

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 
 use super::caller_waker::CallerWaker;
 use super::epoch::Epoch;
-use super::preference::{First, Patience, Preference};
-use super::tally::{Rest, Round, RoundContext};
+use super::preference::{FirstMasters, Patience, Preference};
+use super::tally::{Deferred, Round, RoundContext};
 use crate::config::Settings;
 use crate::executor::Executor;
 use crate::link::{Master, Masters};
@@ -178,8 +178,7 @@ impl Dispatcher {
         self.send_round(round, to, lock, round_number, op, timeout)
     }
 
-    /// The same, but a quorum of the masters first, where this client has much to do. The rest is
-    /// asked where those do not decide it.
+    /// Sends an acquire to a quorum first if this client has much to do, and otherwise to all.
     pub(crate) fn ask_quorum_first(
         &self,
         lock: &LockId,
@@ -189,8 +188,8 @@ impl Dispatcher {
         epoch: Option<Epoch>,
     ) -> Arc<Round> {
         let voters = self.voters();
-        let first = self.context.preference.first(&voters, &lock.name, timeout, self.clock().now());
-        let Some(First { masters, patience }) = first else {
+        let first = self.context.preference.choose(&voters, &lock.name, timeout, self.clock().now());
+        let Some(FirstMasters { masters, patience }) = first else {
             return self.ask(lock, round_number, op, timeout, epoch);
         };
         let rest = voters.masters.without(masters);
@@ -198,11 +197,10 @@ impl Dispatcher {
         let (call, width) = self.call_for(lock, round_number, op, CallKind::Vote { timeout }, round.clone());
         round.set_width(width);
         let later = call.clone();
-        let masters_of_client = self.masters.clone();
-        let ask = Box::new(move |rest| send_to(&masters_of_client, &later, rest));
-        round.leave(Rest { masters: rest, is_release: false, ask, patience });
+        let links = self.masters.clone();
+        let ask = Box::new(move |rest| send_to(&links, &later, rest));
+        round.defer(Deferred { masters: rest, released_by: None, ask, patience });
         send_to(&self.masters, &call, masters);
-        round.schedule_hedge();
         round
     }
 
@@ -211,7 +209,7 @@ impl Dispatcher {
         self.context.preference.patience(asked, rest, timeout)
     }
 
-    /// Sends a round to some of its voters. The others count as refused: their clocks are off.
+    /// Sends a round to some of its voters. The others count as refused.
     pub(crate) fn send_round(
         &self,
         round: Arc<Round>,

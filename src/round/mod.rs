@@ -28,4 +28,4 @@ pub(crate) use epoch::{Epoch, EpochCounter};
 #[cfg(feature = "unstable-testing")]
 pub use preference::QuorumFirstCounts;
 pub(crate) use quorum::{Contest, Decision, Tokens, free_permits, has_free_permit, quorum};
-pub(crate) use tally::{CleanUpDue, Rest, Round, VoteCleanUp, is_outdated};
+pub(crate) use tally::{CleanUpDue, Deferred, Round, VoteCleanUp, is_outdated};

@@ -1,5 +1,5 @@
 //! Whom a round asks first. While a client has much to do, a fresh acquire asks a quorum of the
-//! masters, and the rest only where those do not decide it: docs/DECISIONS.md, "A quorum first".
+//! masters, and the rest only if those do not decide it: docs/PROTOCOL.md, "A quorum first".
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use crate::time::Moment;
 use crate::vote::{Outcome, Refusal};
 use crate::wire::{ByMaster, MasterIndex, MasterSet};
 
-/// A master is as near as others if it is slower by this at most, or by half as much again: so
-/// noise does not make clients prefer different masters for one name.
+/// A master is near if it exceeds the slowest of the nearest quorum by this at most, or by half: so
+/// that noise does not make clients prefer different masters for one name.
 const NEAR: Duration = Duration::from_micros(500);
 
-/// The part of a new latency in the smoothed one, as of a new round trip in RFC 6298.
+/// A new latency counts for one part in so many, as a new round trip in RFC 6298.
 const SMOOTHING: u64 = 8;
 
-/// A master that was not heard of for this long is asked besides, by one round.
+/// A master that was not heard from for this long is asked besides, by one round.
 const UNHEARD: Duration = Duration::from_secs(1);
 
 /// A round waits for those that it asked first for at least this long: timers are no finer.
@@ -33,9 +33,9 @@ pub(super) struct Preference {
     above: usize,
     under_way: AtomicUsize,
     paces: ByMaster<Pace>,
-    /// How many rounds have asked a quorum first.
-    quorum_first: AtomicU64,
-    /// How many of these asked the rest because a master was slow.
+    /// How many rounds have deferred masters.
+    deferred: AtomicU64,
+    /// How many of these asked them because a master was silent, or slow.
     hedged: AtomicU64,
 }
 
@@ -51,13 +51,14 @@ struct Pace {
     heard: AtomicU64,
     /// When it was asked last because it had not voted for long.
     tried: AtomicU64,
-    /// When it last had no vote, or was silent. 0 once it has voted on what was sent later.
+    /// When it last had no vote, or was silent. 0 once it has granted or refused what was sent
+    /// later.
     failed: AtomicU64,
 }
 
 /// Whom to ask first, and for how long to wait for them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct First {
+pub(super) struct FirstMasters {
     pub(super) masters: MasterSet,
     pub(super) patience: Patience,
 }
@@ -65,20 +66,22 @@ pub(super) struct First {
 /// For how long a round waits for those that it asked first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// While one of them is silent.
+    /// If one of them is silent.
     pub(super) usual: Duration,
     /// In any case: the rest has to be able to answer in time.
-    pub(super) most: Duration,
+    pub(super) latest: Duration,
 }
 
 /// How often a client asked a quorum first.
 #[cfg(feature = "unstable-testing")]
 #[derive(Clone, Copy, Debug)]
 pub struct QuorumFirstCounts {
-    /// In how many rounds.
+    /// In how many rounds: acquires, and releases of what they got.
     pub rounds: u64,
-    /// How many acquires and releases asked the rest because a master was slow.
+    /// How many of these asked the rest because a master was silent, or slow.
     pub hedged: u64,
+    /// How many rounds of any kind are under way.
+    pub under_way: usize,
 }
 
 impl Preference {
@@ -87,7 +90,7 @@ impl Preference {
             above,
             under_way: AtomicUsize::new(0),
             paces: ByMaster::all(Pace::default),
-            quorum_first: AtomicU64::new(0),
+            deferred: AtomicU64::new(0),
             hedged: AtomicU64::new(0),
         }
     }
@@ -103,9 +106,15 @@ impl Preference {
     }
 
     /// Whom a round for this name asks first; `None` to ask all of them. Clients that contend for a
-    /// name ask the same ones, as far as they can: the nearest masters, and of those that are as
-    /// near as others the first by the hash of both names.
-    pub(super) fn first(&self, voters: &Voters, name: &str, timeout: Duration, now: Moment) -> Option<First> {
+    /// name ask the same ones, as far as they can: of the masters that are near, those with the
+    /// highest ranks for it.
+    pub(super) fn choose(
+        &self,
+        voters: &Voters,
+        name: &str,
+        timeout: Duration,
+        now: Moment,
+    ) -> Option<FirstMasters> {
         if self.under_way.load(Ordering::Relaxed) < self.above {
             return None;
         }
@@ -122,8 +131,8 @@ impl Preference {
         }
         well.sort_unstable_by_key(|(distance, ..)| *distance);
         let slowest = well[needed - 1].0;
-        let near = (slowest + NEAR).max(slowest * 3 / 2);
-        let near = well.partition_point(|(distance, ..)| *distance <= near);
+        let limit = (slowest + NEAR).max(slowest * 3 / 2);
+        let near = well.partition_point(|(distance, ..)| *distance <= limit);
         well[..near].sort_unstable_by_key(|(_, rank, _)| Reverse(*rank));
         let mut masters: MasterSet = well[..needed].iter().map(|(.., index)| *index).collect();
         let patience = self.patience(masters, voters.masters.without(masters), timeout)?;
@@ -132,8 +141,7 @@ impl Preference {
                 masters = masters.or(index.into());
             }
         }
-        self.quorum_first.fetch_add(1, Ordering::Relaxed);
-        Some(First { masters, patience })
+        Some(FirstMasters { masters, patience })
     }
 
     /// For how long to wait for some masters before the rest is asked. `None` if it has to be asked
@@ -141,18 +149,27 @@ impl Preference {
     pub(super) fn patience(&self, asked: MasterSet, rest: MasterSet, timeout: Duration) -> Option<Patience> {
         let latency = |index: MasterIndex| self.paces[index].latency();
         let slowest = |of: MasterSet| of.iter().map(latency).max().unwrap_or_default();
-        let most = timeout.checked_sub(slowest(rest) * 2).filter(|most| *most >= SHORTEST_HEDGE)?;
-        Some(Patience { usual: (slowest(asked) * HEDGE).max(SHORTEST_HEDGE).min(most), most })
+        let latest = timeout.checked_sub(slowest(rest) * 2).filter(|latest| *latest >= SHORTEST_HEDGE)?;
+        Some(Patience { usual: (slowest(asked) * HEDGE).max(SHORTEST_HEDGE).min(latest), latest })
     }
 
-    /// Which of these, that keep a round waiting, have answered nothing for this long. They are
-    /// preferred no more. One that answers others is busy, and so may the rest be: a master answers
-    /// in the order in which it was asked.
-    pub(super) fn silent(&self, slow: MasterSet, time: Duration, now: Moment) -> MasterSet {
+    /// Marks as failed, and returns, those of these masters that have answered nothing for this
+    /// long. One that answers others is busy, and so may the rest be: a master answers in the order
+    /// in which it was asked.
+    pub(super) fn mark_silent(&self, slow: MasterSet, time: Duration, now: Moment) -> MasterSet {
         let silent: MasterSet = slow.iter().filter(|index| self.paces[*index].is_silent(time, now)).collect();
         silent.iter().for_each(|index| self.paces[index].note_failure(now));
-        self.hedged.fetch_add(u64::from(!silent.is_empty()), Ordering::Relaxed);
         silent
+    }
+
+    /// A round has deferred masters.
+    pub(super) fn note_deferred(&self) {
+        self.deferred.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A round asks them because a master is silent, or slow.
+    pub(super) fn note_hedge(&self) {
+        self.hedged.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Notes a master's vote on what was sent to it at `asked`.
@@ -171,8 +188,9 @@ impl Preference {
 
     #[cfg(feature = "unstable-testing")]
     pub(super) fn counts(&self) -> QuorumFirstCounts {
-        let rounds = self.quorum_first.load(Ordering::Relaxed);
-        QuorumFirstCounts { rounds, hedged: self.hedged.load(Ordering::Relaxed) }
+        let rounds = self.deferred.load(Ordering::Relaxed);
+        let under_way = self.under_way.load(Ordering::Relaxed);
+        QuorumFirstCounts { rounds, hedged: self.hedged.load(Ordering::Relaxed), under_way }
     }
 }
 
@@ -278,7 +296,7 @@ mod tests {
 
     fn first(known: &(Preference, Voters), name: &str, now: u64) -> Option<Vec<bool>> {
         let (preference, voters) = known;
-        let first = preference.first(voters, name, TIMEOUT, at(now))?;
+        let first = preference.choose(voters, name, TIMEOUT, at(now))?;
         Some(voters.masters.iter().map(|index| first.masters.has(index)).collect())
     }
 
@@ -325,7 +343,7 @@ mod tests {
         let asks_it = || (0..50).any(|name| first(&known, &name.to_string(), 10_500).unwrap()[1]);
         assert!(asks_it());
         let slow = MasterSet::from(MasterIndex::from(1));
-        assert_eq!(known.0.silent(slow, Duration::from_millis(8), at(10_150)), slow);
+        assert_eq!(known.0.mark_silent(slow, Duration::from_millis(8), at(10_150)), slow);
         assert!(!asks_it());
         known.0.note(1.into(), &Outcome::Granted, at(10_149), at(10_151));
         assert!(!asks_it(), "it was sent before");
@@ -347,7 +365,7 @@ mod tests {
     fn a_master_that_answers_others_is_not_silent() {
         let known = heard(&[2; 3]);
         let all = known.1.masters;
-        let silent = |now| known.0.silent(all, Duration::from_millis(8), at(now)).len();
+        let silent = |now| known.0.mark_silent(all, Duration::from_millis(8), at(now)).len();
         assert_eq!(silent(10_009), 0);
         known.0.note(0.into(), &Outcome::Granted, at(10_001), at(10_009));
         assert_eq!(silent(10_010), 2);
@@ -371,8 +389,8 @@ mod tests {
         let asked = MasterSet::first(3);
         let ms = Duration::from_millis;
         let patience = |timeout| {
-            let Patience { usual, most } = preference.patience(asked, all.without(asked), ms(timeout))?;
-            Some((usual, most))
+            let Patience { usual, latest } = preference.patience(asked, all.without(asked), ms(timeout))?;
+            Some((usual, latest))
         };
         assert_eq!(patience(1_000), Some((ms(8), ms(800))));
         assert_eq!(patience(205), Some((ms(5), ms(5))));

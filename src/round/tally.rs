@@ -1,5 +1,5 @@
-//! A [`Round`] counts the votes of all masters on one operation. The first decision wins. Nothing
-//! here sends, but for the [`Rest`] of a round that asks a quorum first.
+//! A [`Round`] counts the votes of all masters on one operation. The first decision stands. Nothing
+//! here sends, except to the [`Deferred`] masters of a round that asks a quorum first.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,12 +63,14 @@ struct Counted {
     pending: usize,
     /// The masters that were not asked.
     unasked: MasterSet,
-    /// Asks these, until the set of asked masters is closed.
-    rest: Option<Rest>,
-    /// Which masters were the rest, when they were asked, and whether to release.
-    rest_asked: Option<(MasterSet, Moment, bool)>,
-    /// Whether the decision was counted.
-    is_decided: bool,
+    /// What asks them, until the set of asked masters is closed.
+    deferred: Option<Deferred>,
+    /// The masters that were asked late, and when.
+    asked_late: Option<(MasterSet, Moment)>,
+    /// The masters that may have the lease, where this is the release of one that not all masters
+    /// were asked for.
+    released_by: Option<MasterSet>,
+    decision: Decision,
     /// How much later it may have been by the masters' clocks than T says.
     width: Duration,
     /// The caller that waits, and what it waits for.
@@ -78,14 +80,14 @@ struct Counted {
 }
 
 /// The masters that a round asks only if those that it asked first do not decide it.
-pub(crate) struct Rest {
+pub(crate) struct Deferred {
     pub(crate) masters: MasterSet,
-    /// Whether it is the round of a release. That asks them as soon as one of the first has not
-    /// released, and an acquire when all the first have answered. They were not asked for the
-    /// lease: see [`Round::never_had`].
-    pub(crate) is_release: bool,
+    /// Of the release of a lease that these were not asked for: the masters that may have it. It
+    /// asks the deferred ones as soon as one of those has not released it. An acquire asks them
+    /// when all that it asked have answered.
+    pub(crate) released_by: Option<MasterSet>,
     pub(crate) ask: Box<dyn FnOnce(MasterSet) + Send>,
-    /// For how long to wait for the first.
+    /// For how long to wait for the others.
     pub(crate) patience: Patience,
 }
 
@@ -128,7 +130,7 @@ enum Until {
     Decision,
     /// So many masters say "not yours" that the rest are no quorum, or every vote is in.
     Certainty,
-    /// Every vote is in.
+    /// Every vote of those that were asked is in.
     End,
 }
 
@@ -142,9 +144,10 @@ impl Round {
             masters: voters.masters,
             pending: voters.len(),
             unasked: MasterSet::default(),
-            rest: None,
-            rest_asked: None,
-            is_decided: false,
+            deferred: None,
+            asked_late: None,
+            released_by: None,
+            decision: Decision::Open,
             cast,
             granted: 0,
             not_yours: 0,
@@ -200,10 +203,10 @@ impl Round {
     /// vote.
     pub(crate) async fn decision(&self) -> Decision {
         self.wait_for(Until::Decision).await;
-        self.counted().decision()
+        self.counted().decision
     }
 
-    /// Waits for every vote.
+    /// Waits for every vote of those that were asked.
     pub(crate) async fn until_all(&self) {
         self.wait_for(Until::End).await;
     }
@@ -245,53 +248,51 @@ impl Round {
     }
 
     /// Leaves some of the voters unasked, for as long as the others may decide it.
-    pub(crate) fn leave(&self, rest: Rest) {
-        self.counted().leave(rest);
+    pub(crate) fn defer(self: &Arc<Self>, deferred: Deferred) {
+        let hedge_at = self.sent + deferred.patience.usual;
+        self.context.preference.note_deferred();
+        self.counted().defer(deferred);
+        self.context.hedges.put(hedge_at, Arc::downgrade(self));
     }
 
-    /// Has the rest asked, should those that were asked first be silent. Call this when they were.
-    pub(crate) fn schedule_hedge(self: &Arc<Self>) {
-        let patience = self.counted().rest.as_ref().map(|rest| rest.patience);
-        if let Some(Patience { usual, .. }) = patience {
-            self.context.hedges.put(self.sent + usual, Arc::downgrade(self));
-        }
-    }
-
-    /// Closes the set of masters that are asked.
+    /// Closes the set of masters that are asked. Each round that defers masters has to be closed, as
+    /// what asks them holds the round.
     pub(crate) fn close(&self) {
-        let rest = self.counted().rest.take();
-        drop(rest); // unlocked
+        let deferred = self.counted().deferred.take();
+        drop(deferred); // unlocked
     }
 
-    /// Asks the rest, unless the set of masters that are asked is closed.
-    pub(crate) fn ask_rest(&self) {
-        let rest = self.counted().take_rest(self.context.clock.now());
-        ask(rest);
+    /// Asks the deferred masters, unless the set of masters that are asked is closed.
+    pub(crate) fn ask_deferred(&self) {
+        let deferred = self.counted().take_deferred(self.context.clock.now());
+        ask(deferred);
     }
 
-    /// Asks the rest if one of those that were asked first is silent, or it is high time.
+    /// Asks the deferred masters if one of the others is silent, or at the latest moment.
     pub(super) fn hedge(self: &Arc<Self>) {
         let now = self.context.clock.now();
-        let rest = {
+        let deferred = {
             let mut counted = self.counted();
-            let Some(Rest { patience, .. }) = counted.rest else { return };
-            let latest = self.sent + patience.most;
-            if counted.decision() != Decision::Open {
+            let Some(Deferred { patience, .. }) = counted.deferred else { return };
+            let latest = self.sent + patience.latest;
+            if counted.decision != Decision::Open {
                 return;
             }
             let slow = counted.masters_with(|vote| vote.said.outcome == Outcome::Pending);
-            if now < latest && self.context.preference.silent(slow, patience.usual, now).is_empty() {
+            let silent = self.context.preference.mark_silent(slow, patience.usual, now);
+            if now < latest && silent.is_empty() {
                 let again = latest.min(now + patience.usual);
                 self.context.hedges.put(again, Arc::downgrade(self));
                 return;
             }
-            counted.take_rest(now)
+            self.context.preference.note_hedge();
+            counted.take_deferred(now)
         };
-        ask(rest);
+        ask(deferred);
     }
 
-    /// The masters that have nothing to release, and were not asked for the lease: as good as those
-    /// that released it. Not if one that was asked for it has it no more: then somebody took it away.
+    /// The masters that never had the lease, and have nothing to release: as good as those that
+    /// released it. None if one that may have had it has it no more: then somebody took it away.
     pub(crate) fn never_had(&self) -> MasterSet {
         self.counted().never_had()
     }
@@ -396,7 +397,7 @@ impl Round {
 
     fn count(&self, index: MasterIndex, said: Decoded, heard: Moment, was_asked: bool) {
         let vote = CastVote { said, latency: heard.since(self.sent) };
-        let (waiter, clean_up, rest) = {
+        let (waiter, clean_up, deferred) = {
             let mut counted = self.counted();
             if was_asked {
                 let asked = counted.asked(index, self.sent);
@@ -405,15 +406,16 @@ impl Round {
             if !counted.vote(index, vote) {
                 return;
             }
-            if counted.decides() {
+            if counted.note_decision() {
                 self.context.preference.end();
             }
-            let rest = if counted.takes_rest(index) { counted.take_rest(heard) } else { None };
+            let deferred =
+                if counted.is_to_ask_deferred(index) { counted.take_deferred(heard) } else { None };
             let due = counted.clean_up_due(index.into());
             let clean_up = due.zip(counted.vote_clean_up.as_ref().map(|late| late.clean_up.clone()));
-            (counted.take_waiter(), clean_up, rest)
+            (counted.take_waiter(), clean_up, deferred)
         };
-        ask(rest); // unlocked
+        ask(deferred); // unlocked
         self.notify(waiter);
         if let Some((due, clean_up)) = clean_up {
             clean_up(due);
@@ -454,7 +456,7 @@ impl Round {
         match waiter {
             Some(Awaiting::Task(waker)) => self.context.caller_waker.wake(waker),
             Some(Awaiting::Callback(callback)) => {
-                let decision = self.counted().decision();
+                let decision = self.counted().decision;
                 callback(decision);
             }
             None => {}
@@ -468,15 +470,15 @@ impl Round {
 
 impl Drop for Round {
     fn drop(&mut self) {
-        if !self.counted().is_decided {
+        if self.counted().decision == Decision::Open {
             self.context.preference.end();
         }
     }
 }
 
-/// Asks the rest of a round, with nothing locked.
-fn ask(rest: Option<Rest>) {
-    if let Some(Rest { masters, ask, .. }) = rest {
+/// Asks the deferred masters of a round, with nothing locked.
+fn ask(deferred: Option<Deferred>) {
+    if let Some(Deferred { masters, ask, .. }) = deferred {
         ask(masters);
     }
 }
@@ -543,33 +545,36 @@ impl Counted {
     }
 
     /// Leaves these masters unasked for now.
-    fn leave(&mut self, rest: Rest) {
-        self.set_outcomes(rest.masters, &Outcome::NotAsked);
-        self.pending -= rest.masters.len();
-        self.unasked = rest.masters;
-        self.rest = Some(rest);
+    fn defer(&mut self, deferred: Deferred) {
+        self.set_outcomes(deferred.masters, &Outcome::NotAsked);
+        self.pending -= deferred.masters.len();
+        self.unasked = deferred.masters;
+        self.released_by = deferred.released_by;
+        self.deferred = Some(deferred);
     }
 
-    /// Whether to ask the rest after the vote of this master: it had none, or what was asked does
-    /// not decide the round.
-    fn takes_rest(&self, index: MasterIndex) -> bool {
-        let Some(Rest { is_release, .. }) = self.rest else { return false };
-        let goes_on = match self.cast[self.masters.before(index)].said.outcome {
+    /// Whether to ask the deferred masters after the vote of this one: it had none, or the round is
+    /// not decided by those that were asked.
+    fn is_to_ask_deferred(&self, index: MasterIndex) -> bool {
+        if self.deferred.is_none() || self.decision != Decision::Open {
+            return false;
+        }
+        let is_at_once = match self.cast[self.masters.before(index)].said.outcome {
             Outcome::Granted => false,
-            Outcome::Held { .. } | Outcome::Absent => is_release,
+            Outcome::Held { .. } | Outcome::Absent => self.released_by.is_some(),
             _ => true,
         };
-        (goes_on || self.pending == 0) && self.decision() == Decision::Open
+        is_at_once || self.pending == 0
     }
 
-    /// Takes the rest, to be asked at this moment. From here on they are pending.
-    fn take_rest(&mut self, now: Moment) -> Option<Rest> {
-        let rest = self.rest.take()?;
-        self.set_outcomes(rest.masters, &Outcome::Pending);
-        self.pending += rest.masters.len();
+    /// Takes the deferred masters, to be asked at this moment. From here on they are pending.
+    fn take_deferred(&mut self, now: Moment) -> Option<Deferred> {
+        let deferred = self.deferred.take()?;
+        self.set_outcomes(deferred.masters, &Outcome::Pending);
+        self.pending += deferred.masters.len();
         self.unasked = MasterSet::default();
-        self.rest_asked = Some((rest.masters, now, rest.is_release));
-        Some(rest)
+        self.asked_late = Some((deferred.masters, now));
+        Some(deferred)
     }
 
     fn set_outcomes(&mut self, of: MasterSet, outcome: &Outcome) {
@@ -580,21 +585,26 @@ impl Counted {
 
     /// See [`Round::never_had`].
     fn never_had(&self) -> MasterSet {
-        let Some((rest, _, true)) = self.rest_asked else { return MasterSet::default() };
+        let Some(had) = self.released_by else { return MasterSet::default() };
         let no = self.masters_with(|vote| vote.said.outcome.is_definite_no());
-        if no.without(rest).is_empty() { no } else { MasterSet::default() }
+        if no.and(had).is_empty() { no } else { MasterSet::default() }
     }
 
     /// When this master was asked, in a round that was sent at `sent`.
     fn asked(&self, index: MasterIndex, sent: Moment) -> Moment {
-        self.rest_asked.filter(|(masters, ..)| masters.has(index)).map_or(sent, |(_, at, _)| at)
+        self.asked_late.filter(|(masters, _)| masters.has(index)).map_or(sent, |(_, at)| at)
     }
 
-    /// Whether the round is decided, the first time that it is.
-    fn decides(&mut self) -> bool {
-        let decides = !self.is_decided && self.decision() != Decision::Open;
-        self.is_decided |= decides;
-        decides
+    /// Notes the decision. Returns whether it is decided just now.
+    fn note_decision(&mut self) -> bool {
+        if self.decision != Decision::Open {
+            return false;
+        }
+        let masters = self.cast.len();
+        let granted = self.granted + self.never_had().len();
+        let against = masters - granted - self.pending - self.unasked.len();
+        self.decision = decide(masters, granted, against);
+        self.decision != Decision::Open
     }
 
     /// The masters whose vote matches.
@@ -617,15 +627,9 @@ impl Counted {
         if self.is_reached(*until) { self.waiter.take().map(|(_, waiter)| waiter) } else { None }
     }
 
-    fn decision(&self) -> Decision {
-        let masters = self.cast.len();
-        let granted = self.granted + self.never_had().len();
-        decide(masters, granted, masters - granted - self.pending - self.unasked.len())
-    }
-
     fn is_reached(&self, until: Until) -> bool {
         let enough = match until {
-            Until::Decision => self.decision() != Decision::Open,
+            Until::Decision => self.decision != Decision::Open,
             Until::Certainty => surely_lost(self.cast.len(), self.not_yours),
             Until::End => false,
         };
@@ -679,5 +683,94 @@ mod tests {
         assert!(counts());
         assert!(!shows(1, time + 10_000_000));
         assert!(!counts(), "one of two grants is by a wrong clock");
+    }
+
+    /// A round of five masters, of which the first three are asked first.
+    fn deferring(released_by: Option<MasterSet>) -> Arc<Round> {
+        let names: Vec<Arc<str>> = (0..5).map(|index| format!("m{index}").into()).collect();
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
+        let trust = Trust::new(names, terms, Arc::new(BootClock), Arc::new(SystemRandom));
+        let (caller_waker, _waking) = CallerWaker::new();
+        let preference = Preference::new(0);
+        let hedges = Schedule::new(Arc::new(BootClock));
+        let clock = Arc::new(BootClock);
+        let context = RoundContext { trust: trust.clone(), clock, caller_waker, preference, hedges };
+        let round = Round::new(&Arc::new(context), trust.voters(), None);
+        let all = MasterSet::first(5);
+        let masters = all.without(MasterSet::first(3));
+        let patience = Patience { usual: Duration::from_secs(1), latest: Duration::from_secs(2) };
+        round.defer(Deferred { masters, released_by, ask: Box::new(|_| {}), patience });
+        round
+    }
+
+    fn says(round: &Round, master: usize, outcome: Outcome) {
+        round.vote(master.into(), outcome.into(), BootClock.now());
+    }
+
+    fn decided(round: &Round) -> Decision {
+        round.counted().decision
+    }
+
+    fn gone() -> Outcome {
+        Outcome::Unreachable("gone".into())
+    }
+
+    fn held() -> Outcome {
+        Outcome::held_by("a", None, None, None)
+    }
+
+    #[test]
+    fn the_deferred_masters_are_asked_where_the_others_do_not_decide() {
+        let round = deferring(None);
+        (0..3).for_each(|master| says(&round, master, Outcome::Granted));
+        assert_eq!((decided(&round), round.unasked().len()), (Decision::Granted, 2));
+        let round = deferring(None);
+        says(&round, 0, held());
+        assert_eq!(round.unasked().len(), 2, "the others may have answered soon");
+        says(&round, 1, Outcome::Granted);
+        says(&round, 2, Outcome::Granted);
+        assert_eq!((round.unasked().len(), round.may_have_run().len()), (0, 4));
+        let round = deferring(None);
+        says(&round, 0, gone());
+        assert_eq!(round.unasked().len(), 0, "it has no vote");
+        let round = deferring(None);
+        (0..3).for_each(|master| says(&round, master, held()));
+        assert_eq!((decided(&round), round.unasked().len()), (Decision::Denied, 2));
+    }
+
+    #[test]
+    fn nobody_is_asked_once_the_round_is_closed() {
+        let round = deferring(None);
+        round.close();
+        says(&round, 0, gone());
+        round.ask_deferred();
+        assert_eq!(round.unasked().len(), 2);
+    }
+
+    #[test]
+    fn a_lease_is_released_where_a_quorum_released_it_or_never_had_it() {
+        let had = Some(MasterSet::first(3));
+        let round = deferring(had);
+        says(&round, 0, gone());
+        says(&round, 1, Outcome::Granted);
+        says(&round, 3, Outcome::Absent);
+        assert_eq!(decided(&round), Decision::Open);
+        says(&round, 4, held());
+        assert_eq!(decided(&round), Decision::Granted, "three are not its owner's any more");
+        says(&round, 2, Outcome::Absent);
+        assert_eq!(decided(&round), Decision::Granted, "the first decision stands");
+    }
+
+    #[test]
+    fn a_lease_that_was_taken_away_is_not_released() {
+        let round = deferring(Some(MasterSet::first(3)));
+        says(&round, 0, Outcome::Absent);
+        assert_eq!(round.unasked().len(), 0);
+        [3, 4].into_iter().for_each(|master| says(&round, master, Outcome::Absent));
+        says(&round, 1, Outcome::Granted);
+        says(&round, 2, Outcome::Granted);
+        assert_eq!(decided(&round), Decision::Denied);
+        assert!(round.never_had().is_empty());
     }
 }

@@ -92,8 +92,8 @@ impl Kind {
         }
     }
 
-    /// Whether a fresh owner may ask a quorum of the masters first. The others are about several
-    /// owners or names, or about keys of another library, which keeps no queue.
+    /// Whether a fresh owner may ask a quorum of the masters first. Of other kinds the votes of all
+    /// tell who may be next, or the keys are another library's.
     pub(crate) fn asks_quorum_first(self) -> bool {
         matches!(self, Self::Lock | Self::Mutex)
     }

@@ -29,7 +29,8 @@ struct EmbeddedLink {
     handshake: OnceLock<Handshake>,
     /// Which of the server's lives it is, and the header by which that knows the client.
     header: Mutex<Option<(u64, SessionHeader)>>,
-    /// Locked while a call runs: they run in the order in which they are made.
+    /// Locked while a call runs, so that no undo of it comes between the question whether it is
+    /// wanted and its run.
     turn: Mutex<()>,
 }
 
