@@ -216,12 +216,12 @@ impl Builder {
     }
 
     /// While more operations of the client than this are under way (acquires, releases, renewals,
-    /// inspections), a new acquire of a [`lock`](Redlock::lock) or [`mutex`](Redlock::mutex) is sent
-    /// to a quorum of the masters. The others are asked if one of those has no vote or falls silent,
-    /// or if their answers decide nothing; otherwise they are
+    /// inspections), a new acquire of a [`lock`](Redlock::lock) or [`mutex`](Redlock::mutex) is
+    /// sent to a quorum of the masters. The others are asked if one of those has no vote or falls
+    /// silent, or if their answers decide nothing; otherwise they are
     /// [`NotAsked`](crate::Outcome::NotAsked) in its votes. This saves CPU on masters and client.
     ///
-    /// Such a lease is on those masters only until it is 50 ms old, and then the others get it, too.
+    /// Such a lease is on those masters only until it is 50 ms old; then the others get it, too.
     /// Acquires with `owned_by` or `cancelled_by`, and those that wait while the client listens for
     /// wake-ups, always ask all. Two clients never hold a lock at once, whatever this is.
     ///

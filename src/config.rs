@@ -64,9 +64,9 @@ pub const MAX_LOOK: Duration = MAX_WAIT;
 /// burst of requests, and a lock that is never released does not fill the memory with waiters.
 pub const DEFAULT_MAX_WAITERS: usize = 10_000;
 
-/// The default number of a client's rounds under way above which an acquire asks a quorum first: 32.
-/// With fewer, asking all is as fast or faster, as the first answers decide. With more, it costs
-/// throughput.
+/// The default number of a client's rounds under way above which an acquire asks a quorum first:
+/// 32. With fewer, asking all is as fast or faster, as the first answers decide. With more, it
+/// costs throughput.
 pub const DEFAULT_QUORUM_FIRST_ABOVE: usize = 32;
 
 /// The most permits of a semaphore: 1,000. To refuse one, a master may have to look at all of them,

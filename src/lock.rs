@@ -163,9 +163,9 @@ impl Lock {
     }
 
     /// Tries once, with one round to all masters (a busy client asks [a quorum
-    /// first](crate::Builder::quorum_first_above)), and returns as soon as a majority has granted or
-    /// none can; a second round where the masters' tokens differ, or refused its time. A semaphore
-    /// tries up to four more permits while the masters say that one is free.
+    /// first](crate::Builder::quorum_first_above)), and returns as soon as a majority has granted
+    /// or none can; a second round where the masters' tokens differ, or refused its time. A
+    /// semaphore tries up to four more permits while the masters say that one is free.
     ///
     /// Of clients that try at the same moment one gets the lock, if all masters answer: where the
     /// clients share out the masters, all but the one with most of them give theirs back, and that

@@ -35,7 +35,7 @@ pub(super) struct Leases {
     pub(super) usual_renewal: Arc<Renewal>,
     /// Bounds the renewals that are under way.
     pub(super) renewing: Semaphore,
-    /// Bounds what is given to masters that were not asked. If none is free, it is tried again later.
+    /// Bounds what is given to masters that were not asked. If none is free, it is tried later.
     pub(super) filling_up: Arc<Semaphore>,
 }
 
@@ -151,34 +151,34 @@ impl Leases {
     /// Gives one lease up, or puts it on the schedule again. Returns it if there is more to do.
     pub(super) fn look_at(&self, hold: Arc<Hold>) -> Option<Due> {
         let now = self.clock.now();
-        let (generation, ttl, hold_state, due): (_, _, _, fn(Extension) -> Due) =
-            self.change(&hold, |lease| {
-                // Since the lease was taken off the schedule it may have ended.
-                if lease.is_over() {
-                    return None;
+        self.change(&hold, |lease| {
+            // Since the lease was taken off the schedule it may have ended.
+            let step = if lease.is_over() { Step::Wait(now) } else { lease.timer.step(now) };
+            let locked = || hold.state.clone().try_lock_owned().ok();
+            let generation = lease.generation;
+            let extension = |ttl, hold_state| Extension { hold: hold.clone(), generation, ttl, hold_state };
+            let timer = &mut lease.timer;
+            match step {
+                Step::Wait(_) => None,
+                Step::GiveUp(cause) => {
+                    lease.mark_lost(cause);
+                    None
                 }
-                match lease.timer.step(now) {
-                    Step::Wait(_) => {}
-                    Step::GiveUp(cause) => lease.mark_lost(cause),
-                    Step::Renew(ttl) => {
-                        let locked = hold.state.clone().try_lock_owned().ok();
-                        // Should the renewal take that long, look again when the lease is to be given
-                        // up.
-                        lease.timer.due = if locked.is_some() { lease.timer.given_up() } else { now + BUSY };
-                        return locked
-                            .map(|hold_state| (lease.generation, ttl, hold_state, Due::Renewal as _));
-                    }
-                    Step::FillUp => {
-                        let locked = hold.state.clone().try_lock_owned().ok();
-                        lease.timer.fills_up = locked.is_none().then_some(now + BUSY);
-                        let ttl = lease.timer.ttl;
-                        return locked
-                            .map(|hold_state| (lease.generation, ttl, hold_state, Due::FillUp as _));
-                    }
+                Step::Renew(ttl) => {
+                    timer.due = now + BUSY;
+                    let hold_state = locked()?;
+                    // Should the renewal take that long, look again when the lease is given up.
+                    timer.due = timer.given_up();
+                    Some(Due::Renewal(extension(ttl, hold_state)))
                 }
-                None
-            })?;
-        Some(due(Extension { hold, generation, ttl, hold_state }))
+                Step::FillUp => {
+                    timer.fills_up = Some(now + BUSY);
+                    let hold_state = locked()?;
+                    timer.fills_up = None;
+                    Some(Due::FillUp(extension(timer.ttl, hold_state)))
+                }
+            }
+        })
     }
 }
 

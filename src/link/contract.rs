@@ -30,10 +30,10 @@ pub trait Master: fmt::Debug + Send + Sync + 'static {
     fn introduce(&self, handshake: Handshake);
 
     /// Runs one operation of a script, once, if it is
-    /// [wanted](crate::seam::ReplySink::is_wanted) at that moment, and gives its sink the answer, as
-    /// that of the master with this index, within the time-out: see
-    /// [`CallKind`](crate::seam::CallKind). It never blocks, and can be called on any thread. A call
-    /// is sent again only if the master refused it before it ran anything: it did not know the
+    /// [wanted](crate::seam::ReplySink::is_wanted) at that moment, and gives its sink the answer,
+    /// as that of the master with this index, within the time-out: see
+    /// [`CallKind`](crate::seam::CallKind). It never blocks, and can be called on any thread. A
+    /// call is sent again only if the master refused it before it ran anything: it did not know the
     /// script, its record is another one, or this user may not do one of the operations in the
     /// message.
     fn call(&self, call: Arc<Call>, index: MasterIndex);

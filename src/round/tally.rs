@@ -255,8 +255,8 @@ impl Round {
         self.context.hedges.put(hedge_at, Arc::downgrade(self));
     }
 
-    /// Closes the set of masters that are asked. Each round that defers masters has to be closed, as
-    /// what asks them holds the round.
+    /// Closes the set of masters that are asked. Each acquire that defers masters has to be closed,
+    /// as what asks them holds the round.
     pub(crate) fn close(&self) {
         let deferred = self.counted().deferred.take();
         drop(deferred); // unlocked

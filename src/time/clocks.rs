@@ -26,8 +26,8 @@ const RATE: i64 = 100;
 /// one clock was wrong then, and another one is wrong now.
 const TOGETHER: u64 = 2_000_000;
 
-/// For how long (us) an agreement that is at least as exact as this is kept: every reply has a time,
-/// and few change it. A clock may drift by a hundredth of this meanwhile.
+/// For how long (us) an agreement that is at least as exact as this is kept: every reply has a
+/// time, and few change it. A clock may drift by a hundredth of this meanwhile.
 const KEPT: i64 = 100_000;
 
 /// What a client knows of the clocks of its masters.

@@ -277,7 +277,7 @@ async fn a_master_that_forgot_is_told_with_the_end_of_its_quarantine() {
         let says = ["it may have forgotten", "that ends by itself"];
         assert_found(examined, "record", Severity::Warn, &says);
         let left = examined.votes_in.unwrap();
-        assert!(left > Duration::from_secs(10) && left < ms(34_300), "{left:?}");
+        assert!(left > Duration::from_secs(10) && left < ms(35_000), "{left:?}"); // T is a low end
     }
     assert_eq!(report.masters[4].votes_in, Some(Duration::ZERO));
     assert!(!report.has_quorum());

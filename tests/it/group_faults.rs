@@ -154,7 +154,8 @@ async fn answers_that_came_while_this_process_stood_still_are_votes() {
     let timeout = ms(300);
     let masters = Masters::start(3);
     let runtime = tokio::runtime::Handle::current();
-    let redlock = builder(&masters).timeout(timeout).runtime(runtime).build().unwrap();
+    let asks_all = builder(&masters).quorum_first_above(usize::MAX);
+    let redlock = asks_all.timeout(timeout).runtime(runtime).build().unwrap();
     answering(&redlock, 3).await;
     let locks = locks(&redlock, 100);
     for _ in 0..3 {

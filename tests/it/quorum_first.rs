@@ -1,5 +1,5 @@
-//! A fresh acquire that asks a quorum of the masters first: `Builder::quorum_first_above`. Exclusion
-//! does not rest on it, but all else has to be as if all had been asked.
+//! A fresh acquire that asks a quorum of the masters first: `Builder::quorum_first_above`.
+//! Exclusion does not rest on it, but all else has to be as if all had been asked.
 
 use futures::future::join_all;
 use quorate::{Guard, Outcome, Redlock};

@@ -94,7 +94,7 @@ impl EmbeddedLink {
         }
     }
 
-    /// Runs a call, if it is wanted when it has its turn. Returns the answer, and the master's time.
+    /// Runs a call, if it is wanted when it has its turn. Returns the answer and the time.
     fn run(&self, call: &Call, index: MasterIndex) -> Result<(Result<Value, Failure>, Option<u64>), Failure> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if !*self.to.reachable.borrow() {
