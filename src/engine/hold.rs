@@ -217,7 +217,7 @@ impl Lease {
 
     /// Begins a lease.
     pub(super) fn begin(&mut self, timer: LeaseTimer, terms: LeaseTerms) {
-        let timer = if terms.unasked.is_empty() { timer } else { timer.to_fill_up() };
+        let timer = if terms.unasked.is_empty() { timer } else { timer.filled_up_later() };
         *self = Self { generation: self.generation + 1, timer, terms, ..Self::default() };
     }
 

@@ -164,7 +164,7 @@ impl LeaseTimer {
     }
 
     /// The same, but of a lease for which not all masters were asked.
-    pub(crate) fn to_fill_up(self) -> Self {
+    pub(crate) fn filled_up_later(self) -> Self {
         Self { fills_up: Some(self.began + LASTS), ..self }
     }
 

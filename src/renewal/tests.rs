@@ -119,7 +119,7 @@ proptest! {
 
 #[test]
 fn a_lease_that_lasts_is_given_to_the_masters_that_were_not_asked() {
-    let mut course = course(Some(Renewal::every_third_of(TTL))).to_fill_up();
+    let mut course = course(Some(Renewal::every_third_of(TTL))).filled_up_later();
     let ms = Duration::from_millis;
     let began = course.began;
     assert_eq!(course.step(began), Step::Wait(began + ms(50)));

@@ -329,7 +329,7 @@ fn newcomers_come_while_others_wait() {
 #[test]
 fn readers_and_writers_are_what_runs_are_about() {
     let run = |seed| run(&Plan::new(seed, Profile::Inside).of(Locks::ReadWrite), true);
-    let runs: Vec<_> = (1..=20).map(run).collect();
+    let runs: Vec<_> = (1..=30).map(run).collect();
     let upgrades = runs.iter().filter(|run| run.trace.contains("cannot become a write lock")).count();
     let histories: Vec<History> = runs.into_iter().map(|run| run.history).collect();
     let count = |what: &str, least: usize, counted: &dyn Fn(&History) -> usize| {
