@@ -12,7 +12,7 @@ use crate::figures::Row;
 use crate::measure::{Block, asked_and_granted, median, with_quantiles};
 use crate::meter;
 
-const MASTERS: usize = 5;
+pub(crate) const MASTERS: usize = 5;
 
 /// How often each contender has its turn in a case.
 const BLOCKS: usize = 5;
@@ -68,7 +68,7 @@ fn case(name: usize, masters: usize, workers: usize, contenders: &[&str], scale:
     contenders.iter().zip(&measured).map(|(contender, blocks)| row(name, contender, blocks)).collect()
 }
 
-fn row(case: usize, contender: &str, blocks: &[Block]) -> Row {
+pub(crate) fn row(case: usize, contender: &str, blocks: &[Block]) -> Row {
     let (asked, granted) = asked_and_granted(blocks);
     let a_cycle = |of: fn(&Block) -> f64| median(blocks, |block| of(block) / block.cycles());
     with_quantiles(Row::new(case, contender, asked, granted), blocks)

@@ -8,11 +8,10 @@ use quorate_testkit::Masters;
 
 use crate::Scale;
 use crate::contender::{self, Client, Contender, Length, Load, Quorate, Tasks};
-use crate::cost::measure;
+use crate::cost::{self, MASTERS, measure};
 use crate::figures::Row;
-use crate::measure::{Block, asked_and_granted, median, with_quantiles};
+use crate::measure::Block;
 
-const MASTERS: usize = 5;
 const BLOCKS: usize = 7;
 const BLOCK: Duration = Duration::from_millis(300);
 const SHORT_BLOCK: Duration = Duration::from_millis(40);
@@ -54,15 +53,9 @@ fn case(workers: usize, scale: Scale) -> Vec<Row> {
             it.blocks.push(measure(&mut it.client, Quorate::NAME, &masters, load));
         }
     }
-    all.iter().map(|it| row(workers, it)).collect()
-}
-
-fn row(workers: usize, Measured { name, client, blocks }: &Measured) -> Row {
-    let (asked, granted) = asked_and_granted(blocks);
-    let QuorumFirstCounts { rounds, hedged, .. } = client.client.redlock.quorum_first_counts();
-    with_quantiles(Row::new(workers, name, asked, granted), blocks)
-        .with("cycles_per_s", median(blocks, |block| block.cycles() / block.took.as_secs_f64()))
-        .with("masters_cpu_us", median(blocks, |block| block.masters.cpu * 1e6 / block.cycles()))
-        .with("client_cpu_us", median(blocks, |block| block.cpu.as_secs_f64() * 1e6 / block.cycles()))
-        .with("hedged", hedged as f64 / rounds.max(1) as f64)
+    let rows = all.iter().map(|Measured { name, client, blocks }| {
+        let QuorumFirstCounts { rounds, hedged, .. } = client.client.redlock.quorum_first_counts();
+        cost::row(workers, name, blocks).with("hedged", hedged as f64 / rounds.max(1) as f64)
+    });
+    rows.collect()
 }

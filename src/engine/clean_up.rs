@@ -120,9 +120,11 @@ impl Engine {
         let had = hold_state.maybe_held_on;
         let masters = hold.lease().terms.unasked.and(round.voters.masters).without(had);
         let is_release = hold_state.holds == 0 && matches!(leaving, Leaving::Lease(_));
+        if masters.is_empty() || !is_release {
+            return MasterSet::default();
+        }
         let timeout = self.dispatcher.timeout();
-        let patience = self.dispatcher.patience(had, masters, timeout);
-        let Some(patience) = patience.filter(|_| is_release && !masters.is_empty()) else {
+        let Some(patience) = self.dispatcher.patience(had, masters, timeout) else {
             return MasterSet::default();
         };
         let engine = self.clone();

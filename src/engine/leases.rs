@@ -153,12 +153,14 @@ impl Leases {
         let now = self.clock.now();
         self.change(&hold, |lease| {
             // Since the lease was taken off the schedule it may have ended.
-            let step = if lease.is_over() { Step::Wait(now) } else { lease.timer.step(now) };
+            if lease.is_over() {
+                return None;
+            }
             let locked = || hold.state.clone().try_lock_owned().ok();
             let generation = lease.generation;
             let extension = |ttl, hold_state| Extension { hold: hold.clone(), generation, ttl, hold_state };
             let timer = &mut lease.timer;
-            match step {
+            match timer.step(now) {
                 Step::Wait(_) => None,
                 Step::GiveUp(cause) => {
                     lease.mark_lost(cause);

@@ -53,8 +53,8 @@ impl Engine {
     }
 
     /// Gives a lease to the masters that lack it, for as long as it lasts by itself. Otherwise
-    /// waiters would get these one by one, and the loss of one master would end the lease. The hold
-    /// is locked until it is sent.
+    /// waiters would take these one by one, and once one of the lease's masters loses its state, no
+    /// quorum could renew it. The hold is locked until it is sent.
     fn fill_up(self: &Arc<Self>, extension: Extension) {
         let Extension { hold, generation, ttl, mut hold_state } = extension;
         let voters = self.dispatcher.voters();

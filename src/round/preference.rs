@@ -176,13 +176,21 @@ impl Preference {
     pub(super) fn note(&self, index: MasterIndex, outcome: &Outcome, asked: Moment, heard: Moment) {
         let pace = &self.paces[index];
         match outcome {
-            // It was not sent.
-            Outcome::Refused { reason: Refusal::Moved, .. } => {}
             Outcome::Granted | Outcome::Held { .. } => pace.note_vote(asked, heard, true),
-            // One that has no vote answers this, too, where there is nothing to release.
+            // One that has no vote answers this, too, if there is nothing to release.
             Outcome::Absent => pace.note_vote(asked, heard, false),
-            _ if has_no_vote(outcome) => pace.note_failure(heard),
-            _ => pace.note_vote(asked, heard, false),
+            Outcome::Refused { reason, .. } => match reason {
+                Refusal::Moved => {} // it was not sent
+                // That is about the lock, not about the master.
+                Refusal::Stale | Refusal::WrongType | Refusal::AnotherKind => {
+                    pace.note_vote(asked, heard, false)
+                }
+                _ => pace.note_failure(heard),
+            },
+            Outcome::Unreachable(_) | Outcome::Unknown(_) => pace.note_failure(heard),
+            Outcome::Answered(_) | Outcome::Pending | Outcome::NotAsked => {
+                pace.note_vote(asked, heard, false)
+            }
         }
     }
 
@@ -206,7 +214,7 @@ impl Pace {
         is_well.then(|| Duration::from_nanos(distance))
     }
 
-    /// Whether it was not heard of for long, and this round is the one that asks it.
+    /// Whether it was not heard from for long, and this round is the one that asks it.
     fn is_to_be_tried(&self, now: Moment) -> bool {
         let tried = self.tried.load(Ordering::Relaxed);
         let is_long_ago = |then: u64| nanos(now).saturating_sub(then) > UNHEARD.as_nanos() as u64;
@@ -238,17 +246,6 @@ impl Pace {
             };
             smoothed.store(next, Ordering::Relaxed); // of two at a time one may be lost
         }
-    }
-}
-
-/// Whether a master could not vote, whatever it was asked for.
-fn has_no_vote(outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::Unreachable(_) | Outcome::Unknown(_) => true,
-        Outcome::Refused { reason, .. } => {
-            !matches!(reason, Refusal::Moved | Refusal::Stale | Refusal::WrongType | Refusal::AnotherKind)
-        }
-        _ => false,
     }
 }
 

@@ -654,22 +654,25 @@ mod tests {
     use crate::set::Terms;
     use crate::time::BootClock;
 
+    /// Of a client of so many masters.
+    fn context(masters: usize) -> Arc<RoundContext> {
+        let names = (0..masters).map(|index| format!("m{index}").into()).collect();
+        let terms =
+            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
+        let clock = Arc::new(BootClock);
+        let trust = Trust::new(names, terms, clock.clone(), Arc::new(SystemRandom));
+        let (caller_waker, _waking) = CallerWaker::new();
+        let preference = Preference::new(0);
+        let hedges = Schedule::new(clock.clone());
+        Arc::new(RoundContext { trust, clock, caller_waker, preference, hedges })
+    }
+
     /// It was right when its master voted.
     #[test]
     fn a_grant_does_not_count_once_a_clock_of_its_quorum_is_found_to_be_off() {
-        let names = ["a", "b", "c"].map(Arc::<str>::from).to_vec();
-        let terms =
-            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
-        let trust = Trust::new(names, terms, Arc::new(BootClock), Arc::new(SystemRandom));
-        let (caller_waker, _waking) = CallerWaker::new();
-        let context = RoundContext {
-            trust: trust.clone(),
-            clock: Arc::new(BootClock),
-            caller_waker,
-            preference: Preference::new(usize::MAX),
-            hedges: Schedule::new(Arc::new(BootClock)),
-        };
-        let round = Round::new(&Arc::new(context), trust.voters(), None);
+        let context = context(3);
+        let trust = context.trust.clone();
+        let round = Round::new(&context, trust.voters(), None);
         let shows = |master: usize, time: u64| {
             trust.hear_time(master.into(), BootClock.now(), BootClock.now(), time).is_ok()
         };
@@ -687,16 +690,8 @@ mod tests {
 
     /// A round of five masters, of which the first three are asked first.
     fn deferring(released_by: Option<MasterSet>) -> Arc<Round> {
-        let names: Vec<Arc<str>> = (0..5).map(|index| format!("m{index}").into()).collect();
-        let terms =
-            Terms { record: "r".into(), decree: "d".into(), max_ttl: Duration::from_secs(9), all_new: false };
-        let trust = Trust::new(names, terms, Arc::new(BootClock), Arc::new(SystemRandom));
-        let (caller_waker, _waking) = CallerWaker::new();
-        let preference = Preference::new(0);
-        let hedges = Schedule::new(Arc::new(BootClock));
-        let clock = Arc::new(BootClock);
-        let context = RoundContext { trust: trust.clone(), clock, caller_waker, preference, hedges };
-        let round = Round::new(&Arc::new(context), trust.voters(), None);
+        let context = context(5);
+        let round = Round::new(&context, context.trust.voters(), None);
         let all = MasterSet::first(5);
         let masters = all.without(MasterSet::first(3));
         let patience = Patience { usual: Duration::from_secs(1), latest: Duration::from_secs(2) };

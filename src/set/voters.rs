@@ -13,7 +13,8 @@ pub(crate) struct Voters {
     pub(crate) masters: MasterSet,
     /// Their names, in the order of their indices.
     pub(crate) names: Box<[Arc<str>]>,
-    /// Their numbers in the set, for all clients the same.
+    /// Their numbers in the set, the same for all its clients. Until this client knows the set,
+    /// their places in its list.
     pub(crate) numbers: Box<[u32]>,
 }
 
